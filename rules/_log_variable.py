@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from graphdoctor.static.usage.events import Store, dotted
 from graphdoctor.syntax.walk import find
+
+#: What starts processes.
+_STARTS = re.compile(r"subprocess|multiprocessing|spawn|launch|\bexec[lv]|os\.system|Process\(|\bray\b")
 
 
 def sets_logs(event: Store) -> bool:
@@ -20,9 +24,13 @@ def sets_logs(event: Store) -> bool:
     return isinstance(literal, cst.SimpleString) and literal.evaluated_value == "TORCH_LOGS"
 
 
-def is_below_import(event: Store) -> bool:
-    """Whether a line at the top level above it imports torch, which reads the variable then."""
+def is_read_already(event: Store) -> bool:
+    """Whether a line at the top level above it imports torch, which reads the variable then, and no process is started
+    that reads it later.
+    """
     source = event.site.module
+    if _STARTS.search(source.text):
+        return False
     line = source.location(event.node).line
     return any(source.location(each).line < line for each in _imports(source.top))
 

@@ -10,12 +10,10 @@ Fix: Set it above every import of torch, or call `torch._logging.set_logs`.
 
 from __future__ import annotations
 
-import re
-
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import Store
 
-from ._log_variable import is_below_import, sets_logs
+from ._log_variable import is_read_already, sets_logs
 
 CODE = "GD631"
 NAME = "logs-set-late"
@@ -81,12 +79,9 @@ def f(x):
 """,
 )
 
-#: What starts processes.
-_STARTS = re.compile(r"subprocess|multiprocessing|spawn|launch|\bexec[lv]|os\.system|Process\(|\bray\b")
-
 
 def check_store(event: Store) -> Hit | None:
-    if not sets_logs(event) or not is_below_import(event) or _STARTS.search(event.site.module.text):
+    if not sets_logs(event) or not is_read_already(event):
         return None
     return Hit(
         event,

@@ -19,7 +19,7 @@ from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import MISSING, Store, TrackedObject, Use
 from graphdoctor.target_torch.log_names import LogNames, installed_logs
 
-from ._log_variable import is_below_import, sets_logs
+from ._log_variable import is_read_already, sets_logs
 from ._shared import code
 
 CODE = "GD627"
@@ -112,7 +112,7 @@ def f(x):
 
 
 def check_store(event: Store) -> Hit | None:
-    return _variable(event, event.tracked) if sets_logs(event) and not is_below_import(event) else None
+    return _variable(event, event.tracked) if sets_logs(event) and not is_read_already(event) else None
 
 
 def check_use(event: Use) -> Hit | None:

@@ -1,0 +1,58 @@
+"""What torch does at once, when it is imported or asked to compile, and what only at the first call.
+
+``run_usage.py`` runs it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import torch
+from usage_claims import Net, X, claim, compiled, graphs, raised
+
+
+@claim
+def gd629_fallbacks() -> list[str]:
+    """What calls raise behind a `try` that compiles: without a call in it, with one, and with `suppress_errors`."""
+
+    def broken(graph: Any, inputs: Any) -> Any:
+        raise ValueError
+
+    def tried(call: bool) -> Any:
+        try:
+            model = compiled(Net(), backend=broken)
+            if call:
+                model(X)
+        except RuntimeError:
+            model = Net()
+        return model
+
+    found = [raised(lambda call=call: tried(call)(X)).partition(":")[0] for call in (False, True)]
+    with torch._dynamo.config.patch(suppress_errors=True):
+        return [*found, raised(lambda: tried(False)(X))]
+
+
+@claim
+def gd629_raised_at_once() -> list[str]:
+    cases: list[dict[str, Any]] = [{"backend": "none such"}, {"mode": "none such"}, {"options": {"none such": 1}}]
+    return [raised(lambda case=case: torch.compile(Net(), **case)).partition(":")[0] for case in cases]
+
+
+@claim
+def gd630_compile_call() -> int:
+    return graphs(lambda: compiled(Net()))
+
+
+@claim
+def gd631_logs() -> list[bool]:
+    """Whether something is logged that is asked for before, and behind, the import."""
+    asked = "import os; os.environ['TORCH_LOGS'] = 'graph_code'\n"
+    used = "torch.compile(torch.sin, backend='eager')(torch.rand(3))\n"
+
+    def logs(code: str) -> bool:
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        return "TRACED GRAPH" in done.stderr
+
+    return [logs(f"{asked}import torch\n{used}"), logs(f"import torch\n{asked}{used}")]
