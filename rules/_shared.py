@@ -183,9 +183,9 @@ def is_compilation(step: Operation) -> bool:
 _CALLS_NO_MODEL = re.compile(
     r"print|(log|logger|logging|warn|warnings|time|platform|sys|os|re|torch\._dynamo|torch\.cuda)\..*"
     r"|torch\.(set_.*|backends\..*|device|manual_seed)"
-    r"|str|repr|len|getattr|hasattr|setattr|isinstance|type|dict|bool|callable"
+    r"|str|int|float|repr|len|getattr|hasattr|setattr|isinstance|type|dict|bool|callable"
     r"|\.(debug|info|warning|error|log|append|get|to|eval|train|cuda|format|lower|startswith|pop|update|copy)"
-    r"|(.*[._])?(log|print)(_\w+)?"
+    r"|(.*[._])?((log|print)(_\w+)?|\w*(rank|main_process)\w*)"
 )
 
 

@@ -163,9 +163,9 @@ _OF_COMPILING = re.compile("compil|eager|inductor|dynamo")
 _AT_ONCE = re.compile(
     r"windows|platform|python|availab|install|unknown|torch\W*version|version\W*(of )?(py)?torch|_version"
 )
-#: Words of those who know when it compiles.
-_LATER = r"(lazy|lazily|first (call|use|run|forward|invocation|pass|batch|step|iteration|time))"
-_AWARE = re.compile(rf"compil[^\n]*\b{_LATER}\b|\b{_LATER}\b[^\n]*compil")
+#: Words of those who know when it compiles, and the setting with which nothing is raised then.
+_LATER = "(lazy|lazily|first (call|forward|invocation))"
+_AWARE = re.compile(rf"compil[^\n]*\b{_LATER}\b|\b{_LATER}\b[^\n]*compil|^[^#\n]*suppress_errors", re.MULTILINE)
 
 
 def check_tried(event: Tried) -> Hit | None:
@@ -191,7 +191,7 @@ def check_tried(event: Tried) -> Hit | None:
 def _is_handled(event: Tried) -> bool:
     """Whether the file deals with compilations that fail later, or has the compilation in a `try` inside this one."""
     source = event.site.module
-    if "suppress_errors" in source.text or _AWARE.search(source.text.lower()):
+    if _AWARE.search(source.text.lower()):
         return True
     if any(_compiles(source, inner) for inner in find(event.node, cst.Try) if inner is not event.node):
         return True

@@ -306,7 +306,10 @@ class Calls(BuiltinCalls):
             # The arguments of a method that makes one, such as ``from_pretrained``, are not those of the constructor.
             called = maker is not None and not maker.name.startswith(".")
             args, kwargs = (maker.args, maker.kwargs) if maker is not None and called else ((), {})
+            # It ran where the object was made, so the steps are none of this place.
+            log, self.log = self.log, [*self.log]
             self.enter(replace(constructor, bound=tracked), args, kwargs, alone=True)
+            self.log = log
 
     def _result(self, node: cst.Call, step: Operation) -> TrackedObject:
         first = step.argument(0, "model", "module")
