@@ -111,3 +111,36 @@ def test_of_two_around_one_compilation_the_inner_one_counts(tmp_path: Path) -> N
 )
 def test_a_file_may_deal_with_what_fails_later(tmp_path: Path, line: str) -> None:
     assert found(tmp_path, COMPILES, parameters="):\n    pass\n\n\n" + line + "\n\n\ndef other(model") == []
+
+
+NET = """\
+import torch.nn as nn
+from blocks import block
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = block(4)
+
+    def forward(self, x):
+        return self.block(x)
+"""
+
+USES_NET = """\
+import torch
+from net import Net
+
+model = Net()
+try:
+    model = torch.compile(model)
+except Exception:
+    print("runs in eager")
+"""
+
+
+def test_the_constructor_of_what_is_compiled_is_no_call_in_the_try(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    file = tmp_path / "main.py"
+    file.write_text(USES_NET)
+    assert [finding.rule for finding in analyse([(file, "main.py")]).findings] == ["GD629"]
