@@ -164,7 +164,7 @@ _AT_ONCE = re.compile(
     r"windows|platform|python|availab|install|unknown|torch\W*version|version\W*(of )?(py)?torch|_version"
 )
 #: Words of those who know when it compiles, and the setting with which nothing is raised then.
-_LATER = "(lazy|lazily|first (call|forward|invocation))"
+_LATER = "(lazy|lazily|first (call|run|forward|invocation))"
 _AWARE = re.compile(rf"compil[^\n]*\b{_LATER}\b|\b{_LATER}\b[^\n]*compil|^[^#\n]*suppress_errors", re.MULTILINE)
 
 
@@ -193,7 +193,7 @@ def _is_handled(event: Tried) -> bool:
     source = event.site.module
     if _AWARE.search(source.text.lower()):
         return True
-    if any(_compiles(source, inner) for inner in find(event.node, cst.Try) if inner is not event.node):
+    if any(_compiles(source, inner) for inner in find(event.body, cst.Try)):
         return True
     calling = (node for node in find(source.tree, cst.Try) if node is not event.node and not _compiles(source, node))
     return any(_OF_COMPILING.search(source.code(each).lower()) for node in calling for each in node.handlers)

@@ -101,11 +101,17 @@ def test_of_two_around_one_compilation_the_inner_one_counts(tmp_path: Path) -> N
     assert found(tmp_path, inner) == ["GD629"]
 
 
+def test_a_handler_may_try_something_else(tmp_path: Path) -> None:
+    handler = f"try:\n            {COMPILES}\n        except TypeError:\n            pass"
+    assert found(tmp_path, COMPILES, handler=handler) == ["GD629"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "torch._dynamo.config.suppress_errors = True",
         "# compiled at the first call",
+        "print('will compile on first run')",
         "try:\n    warm_up(print)\nexcept Exception:\n    print('runs in eager')",
     ],
 )

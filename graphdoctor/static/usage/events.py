@@ -249,6 +249,7 @@ class Timed(Event):
 class Tried(Event):
     """A ``try`` with handlers; ``inside`` are the calls that its body makes, those of the functions it calls too."""
 
+    body: cst.BaseSuite
     handlers: Sequence[cst.ExceptHandler]
     inside: Sequence[Operation]
 

@@ -105,7 +105,7 @@ class Statements(Conditions):
         before, begun = self.state.copy(), len(self.log)
         reached = self._guarded(("try",) if node.handlers else (), node.body.body)
         if node.handlers:
-            self.emit(Tried, node, handlers=node.handlers, inside=self.log[begun:])
+            self.emit(Tried, node, body=node.body, handlers=node.handlers, inside=self.log[begun:])
         after = self.state
         for handler in node.handlers:
             self.state = before.copy()
