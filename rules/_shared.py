@@ -173,15 +173,21 @@ def is_of_torch(module: TrackedObject | None) -> bool:
 OWN_BACKENDS = ("inductor", "eager", "aot_eager", "cudagraphs")
 
 
+#: Arguments of a `compile` that is torch's, in place.
+_OF_TORCH = frozenset(("backend", "dynamic", "fullgraph"))
+
+
 def is_compilation(step: Operation) -> bool:
-    """Whether a step is `torch.compile` of a model, with a backend that torch has or that is not spelled out."""
-    named = step.name == "torch.compile" and step.argument(0, "model") is not None
-    return named and step.option("disable") is not True and backend(step) in (*OWN_BACKENDS, MISSING)
+    """Whether a step compiles a model, with a backend that torch has or that is not spelled out."""
+    in_place = step.name == ".compile" and not step.followed and not _OF_TORCH.isdisjoint(step.kwargs)
+    wraps = step.name == "torch.compile" and step.argument(0, "model") is not None
+    known = backend(step) in (*OWN_BACKENDS, MISSING)
+    return (in_place or wraps) and known and step.option("disable") is not True
 
 
 #: What neither calls a model nor hands it to what does.
 _CALLS_NO_MODEL = re.compile(
-    r"print|(log|logger|logging|warn|warnings|time|platform|sys|os|re|torch\._dynamo|torch\.cuda)\..*"
+    r"print|torch\.compile|(log|logger|logging|warn|warnings|time|platform|sys|os|re|torch\._dynamo|torch\.cuda)\..*"
     r"|torch\.(set_.*|backends\..*|device|manual_seed)"
     r"|str|int|float|repr|len|getattr|hasattr|setattr|isinstance|type|dict|bool|callable"
     r"|\.(debug|info|warning|error|log|append|get|to|eval|train|cuda|format|lower|startswith|pop|update|copy)"
@@ -191,7 +197,7 @@ _CALLS_NO_MODEL = re.compile(
 
 def call_no_model(steps: Iterable[Operation]) -> bool:
     """Whether none of some steps calls a model, or hands it to a function that may and was not followed."""
-    return all(each.followed or each.name == "torch.compile" or _CALLS_NO_MODEL.fullmatch(each.name) for each in steps)
+    return all(each.followed or is_compilation(each) or _CALLS_NO_MODEL.fullmatch(each.name) for each in steps)
 
 
 def assigned(event: Timed) -> str:

@@ -1,6 +1,7 @@
 """A fallback that no error of the compilation reaches.
 
-What: `torch.compile` in a `try` whose handler goes on without it, where nothing in the `try` calls what was compiled.
+What: `torch.compile`, or `compile` in place, in a `try` whose handler goes on without it, where nothing in the `try`
+calls what was compiled.
 
 Why: `torch.compile` returns at once and compiles nothing; the first call compiles, and raises behind the `try`. What
 raises at once is an unknown mode, backend or option, and a Python that torch does not compile on. Handlers of other
@@ -200,7 +201,7 @@ def _is_handled(event: Tried) -> bool:
 
 
 def _compiles(source: SourceModule, node: cst.Try) -> bool:
-    return "torch.compile(" in source.code(node.body)
+    return ".compile(" in source.code(node.body)
 
 
 def _takes(handler: cst.ExceptHandler) -> bool:

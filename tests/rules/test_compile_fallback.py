@@ -83,6 +83,19 @@ def test_a_call_in_the_try_makes_the_fallback_real(tmp_path: Path, more: str, ru
     assert found(tmp_path, f"{COMPILES}\n{more}") == rules
 
 
+@pytest.mark.parametrize(
+    ("body", "rules"),
+    [
+        ("model.compile(dynamic=True)", ["GD629"]),
+        ("model.compile()", []),
+        ("model.compile(dynamic=True)\nmodel(torch.rand(4, 8))", []),
+        ("model.compile(optimizer='adam')", []),
+    ],
+)
+def test_in_place_where_the_arguments_are_those_of_torch(tmp_path: Path, body: str, rules: list[str]) -> None:
+    assert found(tmp_path, body) == rules
+
+
 def test_a_try_that_does_more_is_about_compiling_where_its_handler_says_so(tmp_path: Path) -> None:
     body = f"model = read(model)\n{COMPILES}"
     assert found(tmp_path, body) == ["GD629"]
