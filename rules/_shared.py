@@ -17,6 +17,7 @@ from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import ExternalObject, Tensor, Unknown, Value
 from graphdoctor.static.usage.events import MISSING, Operation, Store, Timed, TrackedObject, Use, backend, dotted
 from graphdoctor.syntax.walk import find, walk
+from graphdoctor.target_torch.compile_names import is_known
 
 
 def code(event: Event, node: cst.CSTNode | None = None, limit: int = 60) -> str:
@@ -178,10 +179,11 @@ _OF_TORCH = frozenset(("backend", "dynamic", "fullgraph"))
 
 
 def is_compilation(step: Operation) -> bool:
-    """Whether a step compiles a model, with a backend that torch has or that is not spelled out."""
+    """Whether a step compiles a model, with a backend and a mode that torch has or that are not spelled out."""
     in_place = step.name == ".compile" and not step.followed and not _OF_TORCH.isdisjoint(step.kwargs)
     wraps = step.name == "torch.compile" and step.argument(0, "model") is not None
-    known = backend(step) in (*OWN_BACKENDS, MISSING)
+    mode = step.option("mode")
+    known = backend(step) in (*OWN_BACKENDS, MISSING) and (not isinstance(mode, str) or is_known("modes", mode))
     return (in_place or wraps) and known and step.option("disable") is not True
 
 

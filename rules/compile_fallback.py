@@ -16,7 +16,6 @@ does not compile runs in eager.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import libcst as cst
 
@@ -62,6 +61,7 @@ def load():
     try:
         return prepared(model)
     except (ImportError, RuntimeError):  # flagged
+        print("the model is not compiled")
         return model
 
 
@@ -104,7 +104,7 @@ try:
     compiled = torch.compile(model, backend="eager")
     warm_up(compiled)
     model = compiled
-except RuntimeError:
+except Exception:
     pass
 
 
@@ -178,7 +178,9 @@ def check_tried(event: Tried) -> Hit | None:
     if _AT_ONCE.search(words) or not call_no_model(event.inside[start:]):
         return None
     only_compiles = backend(event.inside[start]) in OWN_BACKENDS and call_no_model(event.inside[:start])
-    if not only_compiles and not _OF_COMPILING.search(words):
+    # A RuntimeError alone may be meant for a Python that torch does not compile on.
+    meant = only_compiles and "RuntimeError" not in _types(handler)
+    if not meant and not _OF_COMPILING.search(words):
         return None
     return Hit(
         event,
@@ -206,12 +208,12 @@ def _compiles(source: SourceModule, node: cst.Try) -> bool:
 
 def _takes(handler: cst.ExceptHandler) -> bool:
     """Whether it takes errors of a compilation."""
-    if handler.type is None:
-        return True
-    types: Sequence[cst.BaseExpression] = [handler.type]
-    if isinstance(handler.type, cst.Tuple):
-        types = [element.value for element in handler.type.elements]
-    return any(dotted(each) in _CAUGHT or "_dynamo" in dotted(each) for each in types)
+    return handler.type is None or any(name in _CAUGHT or "_dynamo" in name for name in _types(handler))
+
+
+def _types(handler: cst.ExceptHandler) -> list[str]:
+    types = [each.value for each in handler.type.elements] if isinstance(handler.type, cst.Tuple) else [handler.type]
+    return [dotted(each) for each in types if each is not None]
 
 
 def _goes_elsewhere(handler: cst.ExceptHandler) -> bool:

@@ -103,10 +103,23 @@ def test_a_try_that_does_more_is_about_compiling_where_its_handler_says_so(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("options", "rules"), [("backend='inductor'", ["GD629"]), ("backend='tensorrt'", []), ("disable=True", [])]
+    ("options", "rules"),
+    [
+        ("backend='inductor'", ["GD629"]),
+        ("backend='tensorrt'", []),
+        ("disable=True", []),
+        ("mode='max-autotune'", ["GD629"]),
+        ("mode='fastest'", []),
+    ],
 )
-def test_a_backend_that_may_be_missing_raises_at_once(tmp_path: Path, options: str, rules: list[str]) -> None:
+def test_what_raises_at_once(tmp_path: Path, options: str, rules: list[str]) -> None:
     assert found(tmp_path, f"model = torch.compile(model, {options})") == rules
+
+
+@pytest.mark.parametrize(("caught", "handler"), [("Exception", "pass"), ("RuntimeError", PRINTS)])
+def test_a_runtime_error_alone_may_be_of_the_platform(tmp_path: Path, caught: str, handler: str) -> None:
+    assert found(tmp_path, COMPILES, caught, handler) == ["GD629"]
+    assert found(tmp_path, COMPILES, "RuntimeError", "pass") == []
 
 
 def test_of_two_around_one_compilation_the_inner_one_counts(tmp_path: Path) -> None:
