@@ -173,7 +173,6 @@ def is_of_torch(module: TrackedObject | None) -> bool:
 #: Backends of torch itself: another one may not be installed, which raises at once.
 OWN_BACKENDS = ("inductor", "eager", "aot_eager", "cudagraphs")
 
-
 #: Arguments of a `compile` that is torch's, in place.
 _OF_TORCH = frozenset(("backend", "dynamic", "fullgraph"))
 
@@ -193,7 +192,8 @@ _CALLS_NO_MODEL = re.compile(
     r"|torch\.(set_.*|backends\..*|device|manual_seed)"
     r"|str|int|float|repr|len|getattr|hasattr|setattr|isinstance|type|dict|bool|callable"
     r"|\.(debug|info|warning|error|log|append|get|to|eval|train|cuda|format|lower|startswith|pop|update|copy)"
-    r"|(.*[._])?((log|print)(_\w+)?|\w*(rank|main_process)\w*)"
+    r"|(.*[._])?(log|print|log_(debug|info|warning|error)|print_(once|rank|master|main)\w*|print_?0|rank_zero_\w+)"
+    r"|(.*\.)?(get_\w*rank|is_main_process)"
 )
 
 
@@ -209,12 +209,12 @@ def assigned(event: Timed) -> str:
     return dotted(small.targets[0].target) if isinstance(small, cst.Assign) else ""
 
 
-def speaks_of(event: Timed) -> str:
-    """The statement in which a time is taken, and the lines that name what it is assigned to, in lower case.
+def speaks_of(event: Timed, text: str) -> str:
+    """The statement that takes a time, and the lines of ``text`` that name what it is assigned to, in lower case.
 
     What is printed says what was measured.
     """
     lines, name = [event.site.module.code(event.site.statement)], assigned(event)
     if name:
-        lines += re.findall(rf"^.*\b{re.escape(name)}\b.*$", event.site.module.text, re.MULTILINE)
+        lines += re.findall(rf"^.*\b{re.escape(name)}\b.*$", text, re.MULTILINE)
     return "\n".join(lines).lower()

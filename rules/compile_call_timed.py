@@ -16,7 +16,7 @@ import re
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import Timed
 
-from ._shared import call_no_model, code, is_compilation, speaks_of
+from ._shared import call_no_model, code, function_named, is_compilation, speaks_of
 
 CODE = "GD630"
 NAME = "compile-call-timed"
@@ -111,7 +111,10 @@ _COMPILE_TIME = re.compile(r"compil(?!ed|e\()")
 
 def check_timed(event: Timed) -> Hit | None:
     start = next((n for n, step in enumerate(event.inside) if is_compilation(step)), None)
-    if start is None or not call_no_model(event.inside[start:]) or not _COMPILE_TIME.search(speaks_of(event)):
+    if start is None or not call_no_model(event.inside[start:]):
+        return None
+    source, function = event.site.module, function_named(event)
+    if not _COMPILE_TIME.search(speaks_of(event, source.text if function is None else source.code(function))):
         return None
     words = f"{code(event)} holds no compilation: `torch.compile` returns at once, and the first call compiles"
     return Hit(event, words, "call what was compiled once before the clock stops")

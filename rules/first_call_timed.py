@@ -169,7 +169,7 @@ def check_timed(event: Timed) -> Hit | None:
         or _is_whole_run(event)
         or _is_warm_up(event)
         or _AWARE.search(event.site.function.lower())
-        or _AWARE.search(speaks_of(event))
+        or _AWARE.search(speaks_of(event, event.site.module.text))
     ):
         return None
     for step in event.inside:
@@ -208,7 +208,7 @@ def _is_whole_run(event: Timed) -> bool:
     if any(_builds_or_reports(step) for step in event.inside):
         return True
     trains = {".backward", ".step"} <= {step.name for step in event.inside}
-    return trains and "/" not in speaks_of(event)
+    return trains and "/" not in speaks_of(event, event.site.module.text)
 
 
 #: What shows how far a run is, as a function or a method of a logger.

@@ -187,6 +187,14 @@ def fit(data):
     trainer.fit(torch.compile(Module()), loader_of(data))  # GD626
 
 
+def careful(net):
+    try:
+        return Parts(net).held["net"]
+    except Exception as error:  # GD629
+        print("not compiled", error)
+        return net
+
+
 def main(data, x):
     watch("graph_break")
     launch(Net())
@@ -197,3 +205,4 @@ def main(data, x):
     compare(Net(), x)
     Training(Net()).begin()
     fit(data)
+    careful(Net())
