@@ -158,8 +158,10 @@ def f(x):
 
 #: Errors that a compilation may raise, or bases of them.
 _CAUGHT = ("Exception", "BaseException", "RuntimeError")
-#: Words of handlers for a compilation that fails.
+#: Words and names of handlers for a compilation that fails.
 _OF_COMPILING = re.compile("compil|eager|inductor|dynamo")
+#: The words alone: ``self._compiled`` may be set in any handler.
+_SAYS_COMPILING = re.compile("(?<!_)(compil|eager|inductor|dynamo)")
 #: Words of handlers for what does raise at once.
 _AT_ONCE = re.compile(
     r"windows|platform|python|availab|install|unknown|torch\W*version|version\W*(of )?(py)?torch|_version"
@@ -180,7 +182,7 @@ def check_tried(event: Tried) -> Hit | None:
     only_compiles = backend(event.inside[start]) in OWN_BACKENDS and call_no_model(event.inside[:start])
     # A RuntimeError alone may be meant for a Python that torch does not compile on.
     meant = only_compiles and "RuntimeError" not in _types(handler)
-    if not meant and not _OF_COMPILING.search(words):
+    if not meant and not _SAYS_COMPILING.search(words):
         return None
     return Hit(
         event,

@@ -120,6 +120,7 @@ def test_what_raises_at_once(tmp_path: Path, options: str, rules: list[str]) -> 
 def test_a_runtime_error_alone_may_be_of_the_platform(tmp_path: Path, caught: str, handler: str) -> None:
     assert found(tmp_path, COMPILES, caught, handler) == ["GD629"]
     assert found(tmp_path, COMPILES, "RuntimeError", "pass") == []
+    assert found(tmp_path, COMPILES, "RuntimeError", "model._compiled = None") == []
 
 
 def test_of_two_around_one_compilation_the_inner_one_counts(tmp_path: Path) -> None:
