@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
+    from graphdoctor.model.runs import Break
 
 _SPLITS = "this splits the graph"
 _FAILS = "with `fullgraph=True` compiling fails here"
@@ -111,3 +112,9 @@ def reason_once(findings: Iterable[Finding]) -> Iterator[Finding]:
         repeats = whole is not None and reason in explained
         yield replace(finding, message=finding.message[: whole.start(2)]) if whole is not None and repeats else finding
         explained |= {reason} if reason else set()
+
+
+def is_rest_alone(breaks: Iterable[Break]) -> bool:
+    """Whether all that was given up because of ``breaks`` is the rest of functions that were split before."""
+    given_up = [entry for entry in breaks if entry.whole_frame]
+    return bool(given_up) and all(entry.rest for entry in given_up)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
+from graphdoctor.breaks.consequence import is_rest_alone
 from graphdoctor.breaks.enclosing_if import condition_at
 from graphdoctor.breaks.explanations import in_plain_words
 from graphdoctor.breaks.locations import Places, function_at
@@ -116,12 +117,6 @@ def numbered(
     starts = dict(zip(sites, accumulate(map(len, sites.values()), initial=0), strict=False))
     breaks = tuple(found for group in sites.values() for found in group)
     return breaks, {number: starts[key] + index for number, (key, index) in met.items()}
-
-
-def is_rest_alone(breaks: Iterable[Break]) -> bool:
-    """Whether all that was given up because of ``breaks`` is the rest of functions that were split before."""
-    given_up = [entry for entry in breaks if entry.whole_frame]
-    return bool(given_up) and all(entry.rest for entry in given_up)
 
 
 def _is_rest_of_line(event: RawEvent) -> bool:

@@ -103,7 +103,9 @@ def _entries(folder: Path, exclude: Sequence[PathPattern], ignored: GitIgnore) -
     except OSError:
         return
     for entry in found:
-        path, is_folder = folder / entry.name, entry.is_dir()
+        path = folder / entry.name
+        # A link may lead to itself.
+        is_folder = os.path.isdir(path) if entry.is_symlink() else entry.is_dir()
         wanted = not _is_skipped(path) if is_folder else entry.name.endswith((".py", ".ipynb")) and is_file(path)
         if wanted and not is_excluded(path, exclude) and not ignored.ignores(path, is_folder=is_folder):
             yield entry
