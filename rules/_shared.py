@@ -205,8 +205,9 @@ def call_no_model(steps: Iterable[Operation]) -> bool:
 def assigned(event: Timed) -> str:
     """The name that a time is assigned to; "" where it is not."""
     statement = event.site.statement
-    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-    return dotted(small.targets[0].target) if isinstance(small, cst.Assign) else ""
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    taken = (part for part in parts if isinstance(part, cst.Assign) and event.node in list(walk(part.value)))
+    return next((dotted(part.targets[0].target) for part in taken), "")
 
 
 def speaks_of(event: Timed, text: str) -> str:

@@ -167,6 +167,7 @@ print(bench(fast, 100))
 
 GIVEN_BACK = "return (time.perf_counter() - start) / times"
 NAMED = "mean = (time.perf_counter() - start) / times\n    return mean"
+ON_A_LINE = "torch.cuda.synchronize(); mean = (time.perf_counter() - start) / times\n    return {'ms': mean * 1000}"
 SHOWN_TOO = "mean = (time.perf_counter() - start) / times\n    print(mean)\n    return mean"
 
 
@@ -175,6 +176,7 @@ SHOWN_TOO = "mean = (time.perf_counter() - start) / times\n    print(mean)\n    
     [
         ("_ = bench(fast, 10)", GIVEN_BACK, []),
         ("bench(fast, 10)", NAMED, []),
+        ("bench(fast, 10)", ON_A_LINE, []),
         ("bench(fast, 10)", SHOWN_TOO, ["GD623"]),
         ("mean = bench(fast, 10)", GIVEN_BACK, ["GD623"]),
         ("_ = bench(torch.sin, 10)", GIVEN_BACK, ["GD623"]),
