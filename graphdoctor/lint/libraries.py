@@ -29,7 +29,9 @@ from graphdoctor.syntax.recursion_limit import deep_recursion
 
 #: Packages of which the rules know from their names what Dynamo does, and others that no graph depends on. Their source
 #: would only use up what may be read.
-NAMED = frozenset({*HOST_PACKAGES, *TRACKERS, "typing_extensions", "packaging", "tqdm", "colorama", "huggingface_hub"})
+NOT_READ = frozenset(
+    {*HOST_PACKAGES, *TRACKERS, "typing_extensions", "packaging", "tqdm", "colorama", "huggingface_hub"}
+)
 #: Steps of the interpreter, and bytes of source: together less than a second.
 MOST_STEPS = 60_000
 MOST_TEXT = 1_200_000

@@ -43,7 +43,7 @@ def called_libraries(plan: LibraryPlan | None, rules: LazyRuleSet, kept: CachePl
         # Imports that a scan of what stayed as it was does without.
         from graphdoctor.lint import libraries
 
-        packages = Installed(plan.folders, (*TABLES, *libraries.NAMED), plan.own)
+        packages = Installed(plan.folders, (*TABLES, *libraries.NOT_READ), plan.own)
         result = libraries.called_libraries(file, path, rules.loaded.active, packages, path_of)
         if cache is not None:
             cache.keep(file, path, result, path_of)

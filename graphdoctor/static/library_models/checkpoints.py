@@ -9,18 +9,24 @@ from graphdoctor.static.domain.values import Value
 from graphdoctor.static.interp import calls
 from graphdoctor.static.interp.interpreter import Interpreter
 
-NAMES = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+_IN_PARTS = "torch.utils.checkpoint.checkpoint_sequential"
+NAMES = ("torch.utils.checkpoint.checkpoint", _IN_PARTS)
 
 #: Arguments of ``checkpoint`` itself; the others are those of the function.
-_OWN = ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
+_OWN = ("segments", "use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
 
 
-def call(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+def call(
+    interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> Value:
     """What the function ``args[0]`` gives for the other arguments."""
     frame = interpreter.frame
     passed = {name: value for name, value in kwargs.items() if name not in _OWN}
-    before, frame.recomputed = frame.recomputed, frame.compiled
+    # In parts Dynamo does not trace it: the layers are compiled by themselves. The second argument is their number.
+    in_parts = name == _IN_PARTS
+    inputs = args[2:] if in_parts else args[1:]
+    before, frame.recomputed = frame.recomputed, frame.compiled and not in_parts
     try:
-        return join(*(calls.apply(interpreter, node, option, args[1:], passed) for option in options(args[0])))
+        return join(*(calls.apply(interpreter, node, option, inputs, passed) for option in options(args[0])))
     finally:
         frame.recomputed = before

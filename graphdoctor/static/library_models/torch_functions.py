@@ -54,7 +54,7 @@ def call_torch(
         held = tensor_of(args[0]) if args and qualname == "torch.nn.Buffer" else None
         return replace(held, owned=True, argument=False, constant=False) if held else Tensor("float", owned=True)
     if qualname in checkpoints.NAMES and args:
-        return checkpoints.call(interpreter, node, args, kwargs)
+        return checkpoints.call(interpreter, node, qualname, args, kwargs)
     if qualname == "torch.cond" and len(args) >= 3:
         operands = iteration.elements(interpreter, None, args[3])[0] if len(args) > 3 else []
         with interpreter.path(conditional=True):
