@@ -50,7 +50,7 @@ def _values(name: str, branch: cst.CSTNode, function: cst.FunctionDef, editor: E
     for bound in reversed(editor.assignments(function, name)):
         if editor.location(bound) >= start or never_reaches(bound, branch, editor):
             continue
-        value = _plain_value(bound)
+        value = plain_value(bound)
         found += [value] if value is not None else []
         if _surely_runs(bound, name, branch, editor):
             return found
@@ -58,7 +58,7 @@ def _values(name: str, branch: cst.CSTNode, function: cst.FunctionDef, editor: E
     return [*found, default] if default is not None else found
 
 
-def _plain_value(bound: cst.CSTNode) -> cst.BaseExpression | None:
+def plain_value(bound: cst.CSTNode) -> cst.BaseExpression | None:
     """The value of ``name = value`` and ``name: type = value``; None for other ways to bind a name."""
     if isinstance(bound, cst.Assign) and all(isinstance(t.target, cst.Name) for t in bound.targets):
         return bound.value

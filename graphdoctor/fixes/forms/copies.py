@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.held_before import plain_value
 from graphdoctor.fixes.analysis.uses import is_elsewhere, uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -125,7 +126,7 @@ def _is_written_out(node: cst.BaseExpression, editor: Editor) -> bool:
         bound = editor.assignments(function, node.value)
         if is_elsewhere(node.value, node, editor) or not bound:
             return False
-        return all(isinstance(b, cst.Assign) and isinstance(b.value, _DISPLAYS) for b in bound)
+        return all(isinstance(plain_value(b), _DISPLAYS) for b in bound)
     return isinstance(node, _DISPLAYS)
 
 

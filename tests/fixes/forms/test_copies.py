@@ -17,8 +17,11 @@ TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4), {'a': 1})\n
         ("return copy.copy({'a': x, **given})['a']", "return {'a': x, **given}.copy()['a']"),
         ("rows = [x, x + 1]\n    return copy.copy(rows)[1]", "return rows.copy()[1]"),
         ("sizes = {1, 2}\n    return x * len(copy.copy(sizes))", "len(sizes.copy())"),
+        ("rows: list = [x]\n    return copy.copy(rows)[0]", "return rows.copy()[0]"),
         # Of a class of its own the method would give a plain dict.
         ("return copy.copy(given)", ""),
+        # The list is unpacked, and none of its parts.
+        ("n, d = [1, {'a': x}]\n    return copy.copy(d)['a'] * n", ""),
         ("d = {'a': x}\n    d = Named(d)\n    return copy.copy(d)", ""),
         ("d = {'a': x}\n    return copy.copy(*[d])", ""),
     ],
