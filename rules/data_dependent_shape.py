@@ -2,7 +2,8 @@
 
 What: `unique`, `unique_consecutive`, `masked_select`, `bincount`, `repeat_interleave` with tensor repeats and
 no `output_size`, `one_hot` without `num_classes`, `combinations`, `torch.linalg.lstsq`, `ctc_loss`,
-`pack_padded_sequence`, `pad_packed_sequence`; the layers `nn.CTCLoss` and `nn.AdaptiveLogSoftmaxWithLoss`.
+`pack_padded_sequence`, `pad_packed_sequence`; the layers `nn.CTCLoss` and `nn.AdaptiveLogSoftmaxWithLoss`; `nms`,
+`batched_nms` and the losses of boxes of torchvision.
 
 Why: Dynamo needs the shape of each result to go on. By default it ends the graph before such an operator.
 `fullgraph=True` takes most of them (the size becomes a symbol); `one_hot`, `lstsq` and `ctc_loss` never pass.
@@ -39,6 +40,8 @@ SEVERITY = "error"
 GB_IDS = ("GB0036", "GB0246", "GB0007")
 TORCH = ">=2.6"
 
+_BOXES = "select the boxes behind the call that is compiled"
+_OVERLAPS = "compute the loss outside the compiled function: it selects the boxes that overlap"
 SUGGESTIONS = {
     "unique": "compute it outside the compiled function, or mark duplicates with a comparison matrix",
     "unique_consecutive": "compute it outside the compiled function",
@@ -54,12 +57,17 @@ SUGGESTIONS = {
     "pack_sequence": "pad with `pad_sequence` and mask in place of packing",
     "pack_padded_sequence": "mask the padding in place of packing",
     "pad_packed_sequence": "mask the padding in place of packing",
+    **dict.fromkeys(("nms", "batched_nms", "remove_small_boxes"), _BOXES),
+    **dict.fromkeys((f"{name}_box_iou_loss" for name in ("generalized", "distance", "complete")), _OVERLAPS),
 }
 
 #: Layers that rest on them.
 LAYERS = {"torch.nn.CTCLoss.forward": "ctc_loss", "torch.nn.AdaptiveLogSoftmaxWithLoss.forward": "adaptive_softmax"}
 
-PACKAGES = ("torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.nn.utils.rnn", "numpy")
+PACKAGES = (
+    "torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.nn.utils.rnn", "numpy", "torchvision.ops",
+    "torchvision.ops.boxes", "torch.ops.torchvision",
+)  # fmt: skip
 
 BREAKS = (
     """\

@@ -1,6 +1,7 @@
 """The state of a device or of the torch build is queried in compiled code.
 
-What: `torch.cuda.device_count`, memory statistics, `is_bf16_supported`, `torch.backends.*.is_available`,
+What: `torch.cuda.device_count`, `get_device_name`, memory statistics, `is_bf16_supported`, `cudnn.version`,
+`torch.backends.*.is_available`,
 `get_num_threads`, `get_default_device`, `get_float32_matmul_precision`, `is_inference_mode_enabled`,
 `torch.can_cast` and others.
 
@@ -29,6 +30,23 @@ SEVERITY = "error"
 GB_IDS = ("GB0208", "GB0007", "GB0046")
 TORCH = ">=2.6"
 
+#: Functions that give a Python value on a GPU only, seen to break there with torch 2.11.
+_ON_A_GPU = (
+    *(f"torch.cuda.{name}" for name in (
+        "get_device_name", "get_arch_list", "get_gencode_flags", "can_device_access_peer", "is_tf32_supported",
+        "is_current_stream_capturing", "memory_stats", "memory_stats_as_nested_dict", "memory_summary",
+        "memory_snapshot", "memory_cached", "max_memory_cached", "memory_usage", "device_memory_used", "utilization",
+        "temperature", "power_draw", "clock_rate", "list_gpu_processes", "get_allocator_backend",
+        "get_sync_debug_mode", "current_blas_handle",
+    )),
+    *(f"torch.accelerator.{name}" for name in (
+        "device_count", "empty_cache", "memory_allocated", "max_memory_allocated", "memory_reserved",
+        "max_memory_reserved", "memory_stats", "reset_peak_memory_stats", "set_device_index",
+    )),
+    "torch.backends.cudnn.version", "torch.backends.cuda.cudnn_sdp_enabled",
+    "torch.backends.cuda.preferred_linalg_library", "torch.backends.cuda.preferred_blas_library",
+)  # fmt: skip
+
 #: Functions that were seen to break on torch 2.13, without a GPU.
 QUERIES = frozenset((
     "torch.cuda.device_count", "torch.cuda.memory_allocated", "torch.cuda.max_memory_allocated",
@@ -42,6 +60,7 @@ QUERIES = frozenset((
     "torch.set_anomaly_enabled", "torch.result_type", "torch.can_cast", "torch.utils.data.get_worker_info",
     "torch.profiler.itt.is_available", "torch.compiler.cudagraph_mark_step_begin", "torch.compiler.reset",
     "torch._dynamo.reset",
+    *_ON_A_GPU,
 ))  # fmt: skip
 
 BREAKS = (

@@ -30,6 +30,9 @@ FUNCTIONS = (
     "set_rng_state", "set_rng_state_all", "Generator",
 )  # fmt: skip
 
+#: What a graph held before torch 2.13.
+_ON_A_GPU = ("manual_seed", "manual_seed_all", "seed_all")
+
 BREAKS = (
     """\
 import torch
@@ -178,6 +181,7 @@ def check_call(event: Call) -> Hit | None:
         f"{code(event)} uses a random generator's state: {consequence(event)}",
         "seed, or draw the numbers, in the code that calls the compiled function",
         "possible" if maybe else certainty(event),
+        torch=">=2.13" if sets_state and name in _ON_A_GPU and package.startswith("torch.cuda") else "",
     )
 
 

@@ -257,7 +257,7 @@ def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
     if event.qualname in SPARSE and event.kwargs.get("layout") != External("torch.jagged"):
         return _hit(event, "makes a sparse tensor", "keep the tensor dense")
-    if package.endswith(".untyped_storage"):
+    if package.endswith(".untyped_storage") and name not in ("resize_", "size"):
         return _hit(event, "reads the memory of a tensor", "do it outside the compiled function")
     if package == "torch.Tensor" and name in METHODS and event.receiver is not None and may_be_tensor(event.receiver):
         return _hit(event, "needs the memory of the tensor", METHODS[name], event.receiver)

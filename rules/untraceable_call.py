@@ -73,7 +73,8 @@ UNTRACED = frozenset((
     "sys.gettrace", "builtins.object", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
     "numpy.isscalar", "numpy.vectorize", "numpy.datetime64", "numpy.testing", "numpy.allclose",
     "numpy.polynomial", "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "pydantic.BaseModel",
-    "torch.utils.dlpack", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
+    "torch.utils.dlpack", "torch.from_dlpack", "torch.to_dlpack",
+    "triton.testing.do_bench", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
     "torch.jit.isinstance", "torch.jit.fork", "torch.jit.wait", "torch.utils.checkpoint.checkpoint_sequential",
     "torch._C._is_tracing", "numpy.random.SeedSequence", "numpy.random.RandomState",
     "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
@@ -98,7 +99,13 @@ MADE_BEFORE = frozenset({"types.SimpleNamespace"})
 ARRAYS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "empty", "full", "ones", "zeros"))
 
 #: Those that break on some versions of torch only.
-ON_SOME = {"torch.nn.init.trunc_normal_": ">=2.13", "builtins.pow": "<2.15", "torch._C._is_tracing": "<2.15"}
+ON_SOME = {
+    "torch.nn.init.trunc_normal_": ">=2.13",
+    "builtins.pow": "<2.15",
+    "torch._C._is_tracing": "<2.15",
+    "torch.clear_autocast_cache": "<2.12",
+    "torch.backends.cuda.SDPAParams": "<2.15",
+}
 
 DISTRIBUTIONS = frozenset({"torch.distributions"})
 

@@ -310,7 +310,7 @@ def dtype_of(name: str) -> str | None:
 #: in torch/_dynamo/trace_rules.py), and some that rest on C code.
 HOST_PACKAGES = words(
     """
-    networkx onnx onnxruntime pandas sklearn sympy tabulate tensorflow xarray
+    cupy networkx onnx onnxruntime pandas pynvml sklearn sympy tabulate tensorflow xarray
     cv2 librosa matplotlib nltk PIL scipy skimage
     """
 )

@@ -61,7 +61,8 @@ def instantiate(
         pydantic_models.validate(interpreter, node, instance, [name for name in info.fields if name in kwargs])
     if info.is_module and interpreter.frame.compiled:
         interpreter.emit(Call, node, qualname="torch.nn.Module.__init__", args=args, kwargs=kwargs, receiver=instance)
-    _children(info, instance, args)
+    if init is None:
+        _children(info, instance, args)
     return instance
 
 

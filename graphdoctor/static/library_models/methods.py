@@ -215,6 +215,23 @@ def _returned(
     return UNKNOWN
 
 
+def _container_base(module: Instance) -> str | None:
+    """The container of torch that a class derives from: ``torch.nn.Sequential``."""
+    return next((base for base in module.info.externals if base.endswith((".ModuleList", ".Sequential"))), None)
+
+
+def _add_child(module: Instance, child: Value) -> bool:
+    """Whether ``module`` holds its children in order, as containers do; then ``child`` is behind them."""
+    known = module.attrs.get(CHILDREN)
+    if not isinstance(known, Seq):
+        return False
+    if known.items is None:
+        module.attrs[CHILDREN] = Seq("list", None, join(child, known.element))
+    else:
+        module.attrs[CHILDREN] = Seq("list", (*known.items, child))
+    return True
+
+
 def _object(
     interpreter: Interpreter,
     node: cst.CSTNode,
@@ -228,6 +245,12 @@ def _object(
     first = args[0] if args else kwargs.get("name", UNKNOWN)
     value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("param", UNKNOWN))
     if isinstance(target, Instance):
+        container = _container_base(target) if name == "__init__" else None
+        if container is not None:
+            target.attrs[CHILDREN] = torch_functions.torch_module(container, args).children or UNKNOWN
+            return NONE
+        if name in ("add_module", "register_module"):
+            _add_child(target, value)
         if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
             kept = _owned(_buffer(value) if name == "register_buffer" else value)
             if named_attributes.store(target, first, kept):
@@ -241,9 +264,7 @@ def _object(
         if name == "register_forward_hook" and not interpreter.frame.compiled:
             known = target.attrs.get(HOOKS)
             target.attrs[HOOKS] = Seq("list", (*(known.items or () if isinstance(known, Seq) else ()), first))
-        children = target.attrs.get(CHILDREN)
-        if children is not None and isinstance(children, Seq) and name == "append":
-            target.attrs[CHILDREN] = Seq("list", None, join(first, *(children.items or (children.element,))))
+        if name == "append" and _add_child(target, first):
             return NONE
     if name == "compile" and not isinstance(receiver, Super):
         interpreter.emit(Compile, node, form="method", target=receiver, kwargs=kwargs, used=True)

@@ -49,7 +49,7 @@ def call_torch(
         if frame.compiled and frame.function is not None and frame.function.name == "__init__":
             # Dynamo gives a constructor up at the first layer it builds, and does not look at the rest.
             frame.muted = True
-        return _torch_module(qualname, args)
+        return torch_module(qualname, args)
     if qualname in ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"):
         held = tensor_of(args[0]) if args and qualname == "torch.nn.Buffer" else None
         return replace(held, owned=True, argument=False, constant=False) if held else Tensor("float", owned=True)
@@ -338,7 +338,8 @@ def is_layer(value: Value) -> TypeGuard[External]:
     )
 
 
-def _torch_module(qualname: str, args: tuple[Value, ...]) -> Value:
+def torch_module(qualname: str, args: tuple[Value, ...]) -> TorchModule:
+    """A layer or container of torch, with the children that it was given."""
     name = qualname.rpartition(".")[2]
     if name == "ModuleList":
         return TorchModule(qualname, args[0] if args else Seq("list", None, UNKNOWN))

@@ -1,0 +1,55 @@
+"""What classes that derive from a container of torch hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import Call, Truth
+
+HEAD = """\
+import torch
+from torch import nn
+
+
+class Part:  # no module, which would be read by itself too
+    def __call__(self, x):
+        return x if x.sum() > 0 else -x
+
+
+"""
+NET = """
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = {made}
+
+    def forward(self, x):
+        return self.body(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "made", "reached"),
+    [
+        ("def __init__(self, kind):\n        super().__init__(kind(), nn.ReLU())", "Body(Part)", True),
+        ("def __init__(self, kind):\n        layers = [kind()]\n        super().__init__(*layers)", "Body(Part)", True),
+        ("def __init__(self):\n        super().__init__()\n        self.add_module('a', Part())", "Body()", True),
+        ("def __init__(self):\n        super().__init__()\n        self.append(Part())", "Body()", True),
+        ("def __init__(self, kind):\n        super().__init__(nn.Linear(8, 8))", "Body(Part)", False),
+        ("pass", "Body(Part())", True),
+    ],
+)
+def test_a_sequential_of_ones_own_runs_what_it_was_given(events, base, made, reached):
+    source = f"{HEAD}class Body(nn.Sequential):\n    {base}\n{NET.format(made=made)}"
+    found = [e for e in events(source) if type(e) is Truth]
+    assert bool(found) is reached
+
+
+def test_the_class_of_a_layer_that_a_constructor_takes_is_not_called_for_each_input(events):
+    base = (
+        "def __init__(self, kind):\n        layers = [nn.Conv2d(3, 8, 3), kind(8)]\n        super().__init__(*layers)"
+    )
+    source = f"{HEAD}class Body(nn.Sequential):\n    {base}\n{NET.format(made='Body(nn.BatchNorm2d)')}"
+    made = [e.qualname for e in events(source) if type(e) is Call and "BatchNorm2d" in e.qualname]
+    assert [name for name in made if not name.endswith(".forward")] == []
