@@ -1,6 +1,6 @@
 """A call that steers or marks the work of a GPU, in compiled code.
 
-What: `torch.cuda.set_device`, the ranges of `torch.cuda.nvtx`, `torch.cuda.cudart`, the `elapsed_time` of an event,
+What: `torch.cuda.set_device`, `torch.cuda.cudart`, ranges of `torch.cuda.nvtx` and nvtx, `elapsed_time` of an event,
 `torch.cuda.synchronize` before torch 2.12, `nn.DataParallel` and the functions that it rests on; `x.pin_memory()`,
 which raises.
 
@@ -41,6 +41,7 @@ ADVICE = {
     "torch.cuda.nvtx.range_push": _MARKS,
     "torch.cuda.nvtx.range_pop": _MARKS,
     "torch.cuda.nvtx.range_start": _MARKS,
+    **{f"nvtx.{name}": _MARKS for name in ("push_range", "pop_range", "start_range", "mark")},
     "torch.cuda.Event.elapsed_time": "time around the call that is compiled",
     "torch.Event.elapsed_time": "time around the call that is compiled",
     "torch.nn.DataParallel.forward": _SEVERAL,

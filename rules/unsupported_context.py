@@ -49,7 +49,7 @@ CONTEXTS = frozenset((
     "torch.random.fork_rng", "torch.backends.cudnn.flags", "torch.backends.mkldnn.flags",
     "torch.backends.cuda.sdp_kernel", "torch.cuda.nvtx.range", "torch.cuda.device_of",
     "torch.cuda.StreamContext", "torch.cuda.profiler.profile", "torch.autograd.profiler.emit_nvtx",
-    "torch.autograd.profiler.emit_itt", "threading.Lock", "threading.RLock",
+    "torch.autograd.profiler.emit_itt", "nvtx.annotate", "threading.Lock", "threading.RLock",
     "threading.Condition", "threading.Semaphore", "contextlib.redirect_stdout", "contextlib.redirect_stderr",
     "numpy.errstate", "numpy.printoptions", "decimal.localcontext", "unittest.mock.patch",
     "tempfile.TemporaryDirectory",

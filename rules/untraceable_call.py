@@ -864,7 +864,8 @@ def _of_package(event: Call) -> bool:
     """A function of a package, or a method of what it gave outside the graph."""
     # What it gives inside stands behind a finding of its own.
     made_here = isinstance(event.receiver, ExternalObject) and not event.receiver.build
-    return within(event.qualname, HOST_PACKAGES | TRACKERS) and not made_here
+    of_version = "__version__" in event.qualname.split(".")
+    return within(event.qualname, HOST_PACKAGES | TRACKERS) and not made_here and not of_version
 
 
 def _suggestion(name: str) -> str:

@@ -27,6 +27,8 @@ _LOGGING = re.compile(
     rf"|(transformers|diffusers|accelerate|lightning|pytorch_lightning|absl|loguru|structlog)\.[\w.]+\.({_LEVELS})(_once)?"
     r"|[\w.]+\.rank_zero_(debug|info)"
 )
+#: Marks that a profiler shows.
+_MARKING = re.compile(r"torch\.cuda\.nvtx\.(mark|range_(push|pop|start|end))|nvtx\.(mark|(push|pop|start|end)_range)")
 _STREAMS = ("sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__")
 
 #: Attributes that are always there, and functions that run without being called by their name.
@@ -81,6 +83,8 @@ def _kind(name: str) -> str:
         return "printed"
     if _LOGGING.fullmatch(name):
         return "logged"
+    if _MARKING.fullmatch(name):
+        return "marked"
     if _WARNING.fullmatch(name):
         return "warned"
     return "shown" if _STACK.fullmatch(name) else ""

@@ -12,6 +12,7 @@ from graphdoctor.static.domain.events import GetAttr, SetAttr
 from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS
 from graphdoctor.static.domain.value_functions import join, kinds, options, widen_numbers_within
 from graphdoctor.static.domain.values import (
+    CHILDREN,
     UNKNOWN,
     Class,
     Compiled,
@@ -36,7 +37,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import calls, imports, operators
+from graphdoctor.static.interp import calls, imports, objects, operators
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import find
 
@@ -307,7 +308,13 @@ def write_attribute(
                 option.changes += 1
                 interpreter.changes += 1
             option.attrs[name] = held
+            if before is None and CHILDREN in option.attrs and _is_module(value):
+                objects.add_child(option, value)
     interpreter.frame.scope.forget(_text(node))
+
+
+def _is_module(value: Value) -> bool:
+    return isinstance(value, TorchModule) or (isinstance(value, Instance) and value.info.is_module)
 
 
 def _begins(interpreter: Interpreter, name: str) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.program import PYDANTIC_MODELS, ClassInfo, FunctionInfo
+from graphdoctor.static.domain.value_functions import join
 from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
@@ -78,6 +79,18 @@ def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> N
         last = name.rpartition(".")[2]
         if last in ("ModuleList", "Sequential") and CHILDREN not in instance.attrs:
             instance.attrs[CHILDREN] = args[0] if args and last == "ModuleList" else Seq("list", args)
+
+
+def add_child(module: Instance, child: Value) -> bool:
+    """Whether ``module`` holds its children in order, as containers do; then ``child`` is behind them."""
+    known = module.attrs.get(CHILDREN)
+    if not isinstance(known, Seq):
+        return False
+    if known.items is None:
+        module.attrs[CHILDREN] = Seq("list", None, join(child, known.element))
+    else:
+        module.attrs[CHILDREN] = Seq("list", (*known.items, child))
+    return True
 
 
 #: Functions that call each other until one makes a module.

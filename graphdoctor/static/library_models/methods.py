@@ -33,7 +33,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import assignments, attributes, calls, iteration, operators, subscripts
+from graphdoctor.static.interp import assignments, attributes, calls, iteration, objects, operators, subscripts
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import containers, strings, torch_functions, unknown_numbers
 
@@ -220,18 +220,6 @@ def _container_base(module: Instance) -> str | None:
     return next((base for base in module.info.externals if base.endswith((".ModuleList", ".Sequential"))), None)
 
 
-def _add_child(module: Instance, child: Value) -> bool:
-    """Whether ``module`` holds its children in order, as containers do; then ``child`` is behind them."""
-    known = module.attrs.get(CHILDREN)
-    if not isinstance(known, Seq):
-        return False
-    if known.items is None:
-        module.attrs[CHILDREN] = Seq("list", None, join(child, known.element))
-    else:
-        module.attrs[CHILDREN] = Seq("list", (*known.items, child))
-    return True
-
-
 def _object(
     interpreter: Interpreter,
     node: cst.CSTNode,
@@ -250,7 +238,7 @@ def _object(
             target.attrs[CHILDREN] = torch_functions.torch_module(container, args).children or UNKNOWN
             return NONE
         if name in ("add_module", "register_module"):
-            _add_child(target, value)
+            objects.add_child(target, value)
         if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
             kept = _owned(_buffer(value) if name == "register_buffer" else value)
             if named_attributes.store(target, first, kept):
@@ -264,7 +252,7 @@ def _object(
         if name == "register_forward_hook" and not interpreter.frame.compiled:
             known = target.attrs.get(HOOKS)
             target.attrs[HOOKS] = Seq("list", (*(known.items or () if isinstance(known, Seq) else ()), first))
-        if name == "append" and _add_child(target, first):
+        if name == "append" and objects.add_child(target, first):
             return NONE
     if name == "compile" and not isinstance(receiver, Super):
         interpreter.emit(Compile, node, form="method", target=receiver, kwargs=kwargs, used=True)

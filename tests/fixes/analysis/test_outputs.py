@@ -26,6 +26,7 @@ def program(head: str, *body: str) -> str:
         ("", ["pprint.pprint(x.shape)"]),
         ("", ["sys.stderr.write('a')"]),
         ("", ["traceback.print_stack()"]),
+        ("", ["torch.cuda.nvtx.range_push('a')"]),
         ("", ["warnings.warn('a')"]),
         ("", ["warnings.warn('a', FutureWarning, stacklevel=2)"]),
         ("", ["try:", "    print(x.shape, x)", "except KeyError:", "    pass"]),

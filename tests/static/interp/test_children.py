@@ -16,6 +16,11 @@ class Part:  # no module, which would be read by itself too
         return x if x.sum() > 0 else -x
 
 
+class Layer(nn.Sequential):
+    def __init__(self):
+        super().__init__(Part())
+
+
 """
 NET = """
 
@@ -37,6 +42,7 @@ class Net(nn.Module):
         ("def __init__(self):\n        super().__init__()\n        self.add_module('a', Part())", "Body()", True),
         ("def __init__(self):\n        super().__init__()\n        self.append(Part())", "Body()", True),
         ("def __init__(self, kind):\n        super().__init__(nn.Linear(8, 8))", "Body(Part)", False),
+        ("def __init__(self):\n        super().__init__()\n        self.part = Layer()", "Body()", True),
         ("pass", "Body(Part())", True),
     ],
 )
