@@ -1,7 +1,7 @@
 """A call that steers or marks the work of a GPU, in compiled code.
 
 What: `torch.cuda.set_device`, `torch.cuda.cudart`, ranges of `torch.cuda.nvtx` and nvtx, `elapsed_time` of an event,
-`torch.cuda.synchronize` before torch 2.12, `nn.DataParallel` and the functions that it rests on; `x.pin_memory()`,
+`torch.cuda.synchronize` on torch 2.9 to 2.11, `nn.DataParallel` and the functions that it rests on; `x.pin_memory()`,
 which raises.
 
 Why: Such a call gives no tensor that a graph could hold, so Dynamo splits the graph at it (seen on an H200 with torch
@@ -50,7 +50,7 @@ ADVICE = {
     "torch.nn.parallel.scatter_gather.scatter": _SEVERAL,
 }
 #: Those that break on some versions of torch only: `trace_rules.py` has the functions that a graph may hold.
-ON_SOME = {"torch.cuda.synchronize": "<2.12"}
+ON_SOME = {"torch.cuda.synchronize": ">=2.9,<2.12"}
 PIN = "torch.Tensor.pin_memory"
 
 BREAKS = (
