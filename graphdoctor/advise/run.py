@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
 from graphdoctor.bench.run import bench
 from graphdoctor.bench.strategies import chosen
 from graphdoctor.bench.verdict import verdict
+from graphdoctor.dynamic.parent.device_choice import again_on_cpu, mixes_devices, why_on_cpu
 from graphdoctor.dynamic.parent.measuring import ask
 from graphdoctor.dynamic.parent.protocol import BadMessage
 from graphdoctor.dynamic.parent.protocol import Progress as ProgressMessage
@@ -21,11 +23,35 @@ _STRATEGIES: dict[Kind, str] = {"model": "default", "blocks": "regional", "optim
 
 
 class NoAdvice(Exception):
-    """The target could not be run; the text is one line."""
+    """The target could not be run, on ``device``, which is empty where it is not known; the text is one line."""
+
+    def __init__(self, text: str, device: str = "") -> None:
+        super().__init__(text)
+        self.device = device
 
 
 def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress = lambda _text: None) -> Advice:
-    """Count the placements of torch.compile in the target of ``question``. Raises NoAdvice."""
+    """Count the placements of torch.compile in the target of ``question``. Raises NoAdvice.
+
+    Where the GPU that was chosen does not suit the code, they are counted on the CPU.
+    """
+    started = time.monotonic()
+    try:
+        return _advice(question, timeout, progress)
+    except NoAdvice as error:
+        on_cpu = not error.device or error.device.startswith("cpu")
+        if question.device != "auto" or on_cpu or not mixes_devices(str(error)):
+            raise
+        on_gpu = error
+    progress(again_on_cpu(on_gpu.device))
+    try:
+        found = _advice(replace(question, device="cpu"), timeout - (time.monotonic() - started), progress)
+    except NoAdvice:
+        raise on_gpu from None
+    return replace(found, device_note=why_on_cpu(on_gpu.device, str(on_gpu)))
+
+
+def _advice(question: Question, timeout: float, progress: Progress) -> Advice:
     counted: list[Counted] = []
     proposals: list[Proposal] = []
     where = Where({}, question.target or question.file.name)
@@ -46,7 +72,7 @@ def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress =
     kinds = {"placement": Counted, "run": Proposal}
     failure = ask("graphdoctor.advise.worker", question, timeout, kinds, on_message)
     if failure is not None or not proposals:
-        raise NoAdvice(failure or "the worker gave no answer")
+        raise NoAdvice(failure or "the worker gave no answer", where.environment.get("device") or "")
     last = proposals[-1]
     return Advice(
         mode=question.mode,
@@ -65,6 +91,7 @@ def measured(advice: Advice, question: Question, options: Options, progress: Pro
     """``advice`` with a benchmark of the placements that have a strategy; it may turn the proposal into nowhere."""
     usable = [placement for placement in advice.placements if not placement.failure and not placement.setting]
     wanted = [_STRATEGIES[placement.kind] for placement in usable if placement.kind in _STRATEGIES]
+    question = replace(question, device="cpu") if advice.device_note else question
     found = bench(question, replace(options, strategies=chosen(["eager", *wanted])), progress)
     judged = verdict(found)
     if judged.worth is False:

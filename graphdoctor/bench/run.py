@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from graphdoctor.bench.strategies import share, why_not
+from graphdoctor.dynamic.parent.device_choice import again_on_cpu, mixes_devices, why_on_cpu
 from graphdoctor.dynamic.parent.measuring import ask
 from graphdoctor.dynamic.parent.protocol import BadMessage
 from graphdoctor.dynamic.parent.protocol import Progress as ProgressMessage
@@ -46,6 +48,7 @@ def bench(question: Question, options: Options, progress: Progress = lambda _tex
         ended=ended or session.ended,
         seconds=time.monotonic() - started,
         load=session.load,
+        device_note=session.device_note,
     )
 
 
@@ -62,6 +65,7 @@ class _Session:
         self.target = question.target or question.file.name
         self.ended = ""
         self.load = 0.0
+        self.device_note = ""
 
     def look(self) -> None:
         """Keep the most load that was seen."""
@@ -84,7 +88,7 @@ class _Session:
             return
         place = f"{self._options.strategies.index(strategy) + 1} of {len(self._options.strategies)}"
         self._progress(f"{strategy} ({place}, after {spent:.0f} s; at most {allowed:.0f} s)")
-        extra = {
+        extra: dict[str, Any] = {
             "strategy": strategy,
             "backend": self._options.backend,
             "seconds": self._options.seconds,
@@ -93,13 +97,7 @@ class _Session:
         # Until the worker has ended this is what is known; Ctrl-C leaves it.
         self.results[strategy] = Result(strategy, "interrupted", "interrupted")
         started = time.monotonic()
-        failure = ask(
-            "graphdoctor.bench.worker",
-            replace(self._question, extra=extra),
-            allowed,
-            {"run": Measured},
-            self._on_message,
-        )
+        failure = self._ask(extra, allowed)
         result = self.results[strategy]
         if failure is not None and time.monotonic() - started >= allowed:
             self._out_of_time()
@@ -109,6 +107,35 @@ class _Session:
         elif result.status == "interrupted":
             self.results[strategy] = replace(result, status="ok", detail="")
 
+    def _ask(self, extra: Mapping[str, Any], allowed: float) -> str | None:
+        """Why the last strategy was not measured to its end. Where the chosen GPU does not suit the code, on the CPU.
+
+        eager comes first, and finds that out for all the others.
+        """
+        question, started = self._question, time.monotonic()
+
+        def asked(device: str, seconds: float) -> str | None:
+            asked_for = replace(question, device=device, extra=extra)
+            return ask("graphdoctor.bench.worker", asked_for, seconds, {"run": Measured}, self._on_message)
+
+        failure = asked(question.device, allowed)
+        left = allowed - (time.monotonic() - started)
+        if failure is None or extra["strategy"] != "eager" or left < _TOO_SHORT:
+            return failure
+        if question.device != "auto" or self._on_cpu() or not mixes_devices(failure):
+            return failure
+        environment, results = self.environment, dict(self.results)
+        device = environment.get("device") or "a GPU"
+        self._progress(again_on_cpu(device))
+        if asked("cpu", left) is not None:
+            self.environment, self.results = environment, results
+            return failure
+        self._question, self.device_note = replace(question, device="cpu"), why_on_cpu(device, failure)
+        return None
+
+    def _on_cpu(self) -> bool:
+        return (self.environment.get("device") or "").startswith("cpu")
+
     def _out_of_time(self) -> None:
         self.ended = f"the time limit of {self._options.time_limit:g} s was too short for all strategies"
 
@@ -117,8 +144,7 @@ class _Session:
 
     def _twin(self, strategy: str) -> str | None:
         """Why it is left out: on a CPU CUDA graphs do nothing, so a mode that differs only in them repeats another."""
-        on_cpu = (self.environment.get("device") or "").startswith("cpu")
-        return f"the same as {_TWINS[strategy]} on a CPU" if on_cpu and strategy in _TWINS else None
+        return f"the same as {_TWINS[strategy]} on a CPU" if self._on_cpu() and strategy in _TWINS else None
 
     def _on_message(self, message: object) -> None:
         if isinstance(message, ProgressMessage):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from graphdoctor.api import scan
 from graphdoctor.changes.change import Change, as_findings
 from graphdoctor.diagnosis.compare import Base, compare
-from graphdoctor.dynamic.parent import runner
+from graphdoctor.dynamic.parent import device_choice, runner
 from graphdoctor.fixes.verification.coverage import tests
 from graphdoctor.fixes.verification.grading import assumptions
 from graphdoctor.fixes.verification.trials import Trial, Trials, break_places
@@ -66,7 +66,7 @@ def prove(change: Change, options: ScanOptions, progress: Progress = lambda _tex
             recompiles=False,
             deeper=False,
         )
-        before = runner.run(request, progress, server)
+        request, before = device_choice.run(request, progress, server)
         for run in before.runs:
             if run.outcome != "ok":
                 raise UsageError(f"cannot verify: the code before the change did not run to its end: {run.detail}")
@@ -143,4 +143,7 @@ def _diagnosis(
         return scan(made, ran=lambda _root, _files: (tuple(runs), before.environment))
 
     head = replace(joined(change.after, trial.runs), verification=verification, command=options.command)
+    # How the code before was run, the code after was run too.
+    lines = dict.fromkeys(line for run in before.runs for line in run.left_out)
+    head = replace(head, notes=(*head.notes, *(line for line in lines if line not in head.notes)))
     return replace(head, comparison=compare(Base("the code before", joined(change.before, before.runs)), head))

@@ -56,7 +56,10 @@ class Note:
 
 @dataclass(frozen=True)
 class Advice:
-    """What was counted, the ``proposed`` placements (indices into ``placements``) and the ``reason``."""
+    """What was counted, the ``proposed`` placements (indices into ``placements``) and the ``reason``.
+
+    ``device_note`` says why it was counted on the CPU of a machine that has a GPU; else it is empty.
+    """
 
     target: str
     mode: Mode
@@ -68,6 +71,7 @@ class Advice:
     notes: tuple[Note, ...] = ()
     environment: Mapping[str, str | None] = field(default_factory=dict)
     bench: Bench | None = None
+    device_note: str = ""
 
 
 # Messages of the worker.

@@ -77,7 +77,8 @@ class Bench:
     """A whole benchmark, which took ``seconds``. ``ended`` says why strategies are missing; else it is empty.
 
     ``load`` is how many processes wanted to run, averaged by the system over the last minute (``os.getloadavg``): the
-    most that was seen at the begin of a strategy or at the end. On a busy machine times scatter.
+    most that was seen at the begin of a strategy or at the end. On a busy machine times scatter. ``device_note`` says
+    why it was measured on the CPU of a machine that has a GPU; else it is empty.
     """
 
     target: str
@@ -89,6 +90,7 @@ class Bench:
     command: str = ""
     seconds: float = 0.0
     load: float | None = None
+    device_note: str = ""
 
 
 # What a worker that runs the user's file says, see graphdoctor/dynamic/parent/protocol.py.

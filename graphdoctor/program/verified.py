@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from graphdoctor.dynamic.parent import runner
+from graphdoctor.dynamic.parent import device_choice, runner
 from graphdoctor.dynamic.parent.protocol import RunRequest
 from graphdoctor.fixes.verification.verify import verify
 from graphdoctor.model.findings import Diagnosis
@@ -35,7 +35,8 @@ def verified(diagnosis: Diagnosis, saved: Saved | None, timeout: float, progress
         )
         with runner.Server() as server:
             try:
-                runs = runner.run(request, progress, server).runs
+                request, found = device_choice.run(request, progress, server)
+                runs = found.runs
                 failed = next((run for run in runs if run.outcome != "ok"), None)
                 if failed is not None:
                     reason = failed.detail or failed.outcome
@@ -47,8 +48,9 @@ def verified(diagnosis: Diagnosis, saved: Saved | None, timeout: float, progress
                 return _noted(diagnosis, f"fixes not verified: {error}")
     if proof is None:
         return diagnosis
-    note = f"fixes verified on the saved first call of {saved.name}"
-    return _noted(replace(diagnosis, findings=proof.findings, verification=proof.verification), note)
+    notes = [f"fixes verified on the saved first call of {saved.name}"]
+    notes += dict.fromkeys(line for run in runs for line in run.left_out)
+    return _noted(replace(diagnosis, findings=proof.findings, verification=proof.verification), *notes)
 
 
 def _files(diagnosis: Diagnosis) -> Mapping[str, Path]:
@@ -58,5 +60,5 @@ def _files(diagnosis: Diagnosis) -> Mapping[str, Path]:
     return {path: Path(diagnosis.root, path) for path in sorted(paths)}
 
 
-def _noted(diagnosis: Diagnosis, note: str) -> Diagnosis:
-    return replace(diagnosis, notes=(*diagnosis.notes, note))
+def _noted(diagnosis: Diagnosis, *notes: str) -> Diagnosis:
+    return replace(diagnosis, notes=(*diagnosis.notes, *notes))

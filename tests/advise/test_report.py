@@ -1,6 +1,7 @@
 """An advice as text, Markdown and JSON."""
 
 import json
+from dataclasses import replace
 
 from graphdoctor.model.advice import Advice, Note, Placement, Shapes
 from graphdoctor.report.measurements.advise import as_json, markdown, text
@@ -36,6 +37,12 @@ def test_markdown_has_the_code_in_a_fence_and_a_whole_table() -> None:
     shown = markdown(ADVICE)
     assert "```python\nfor block in model.h:\n    block.compile()\n```" in shown
     assert {line.count("|") for line in shown.splitlines() if line.startswith("|")} == {8}
+
+
+def test_it_is_told_why_the_gpu_was_not_used() -> None:
+    on_cpu = replace(ADVICE, device_note="run on the CPU: on a GPU it ended with x")
+    for shown in (text(on_cpu), markdown(on_cpu)):
+        assert shown.count("\n\nnote: run on the CPU: on a GPU it ended with x\n\n") == 1
 
 
 def test_nowhere_is_an_answer() -> None:

@@ -1,6 +1,7 @@
 """A benchmark as text, Markdown, JSON and HTML."""
 
 import json
+from dataclasses import replace
 
 from graphdoctor.model.benchmark import Bench, Result, Timing
 from graphdoctor.report.html.bench import render
@@ -39,6 +40,15 @@ def test_markdown_escapes_what_would_break_the_table() -> None:
     assert "- dynamic: failed: RuntimeError: a\\|b" in shown
     rows = [line for line in shown.splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} == {11}
+
+
+def test_it_is_told_why_the_gpu_was_not_used() -> None:
+    on_cpu = replace(BENCH, device_note="run on the CPU: on <H200> it ended with a_b")
+    assert "\n\nnote: run on the CPU: on <H200> it ended with a_b\n\n" in text(on_cpu)
+    assert "\n\nnote: run on the CPU: on \\<H200\\> it ended with a\\_b\n\n" in markdown(on_cpu)
+    assert "<p>note: run on the CPU: on &lt;H200&gt; it ended with a_b</p>" in render(on_cpu)
+    assert json.loads(as_json(on_cpu))["device_note"] == on_cpu.device_note
+    assert "note:" not in text(BENCH) + markdown(BENCH) + render(BENCH).partition("<table>")[0]
 
 
 def test_json_holds_the_verdict() -> None:

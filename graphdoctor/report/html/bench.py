@@ -6,7 +6,7 @@ from graphdoctor.bench.verdict import verdict
 from graphdoctor.model.benchmark import Bench
 from graphdoctor.report.html.page import asset, environment, policy
 from graphdoctor.report.html.pictures.bars import of_bench
-from graphdoctor.report.measurements.bench_rows import HEADINGS, caption, heading, rows
+from graphdoctor.report.measurements.bench_rows import HEADINGS, caption, device_note, heading, rows
 
 
 def render(bench: Bench) -> str:
@@ -24,6 +24,7 @@ def render(bench: Bench) -> str:
             tone=tone,
             heading=heading(bench),
             caption=caption(bench),
+            device_note=device_note(bench),
             headings=HEADINGS,
             rows=rows(bench),
             plots=of_bench(bench),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.report import gfm
 from graphdoctor.report.escaping import one_line, visible
 from graphdoctor.report.measurements import bench as bench_report
+from graphdoctor.report.measurements.bench_rows import device_note
 from graphdoctor.report.sections import COLUMNS
 from graphdoctor.report.wording import plural
 
@@ -41,6 +42,7 @@ def text(advice: Advice, columns: int = COLUMNS) -> str:
         _indented(code(advice)),
         "\n".join(lines),
         textwrap.fill(counted(advice), columns),
+        textwrap.fill(device_note(advice), columns),
     ]
     if advice.shapes:
         parts.append("\n".join([_SIZES, *(f"  {shape(entry)}" for entry in advice.shapes)]))
@@ -102,7 +104,7 @@ def shape(shapes: Shapes) -> str:
 
 def _details(advice: Advice) -> str:
     table = gfm.table(HEADINGS, ([gfm.escape(cell) for cell in row] for row in rows(advice)))
-    parts = [_fenced(code(advice)), table, gfm.escape(counted(advice))]
+    parts = [_fenced(code(advice)), table, gfm.escape(counted(advice)), gfm.escape(device_note(advice))]
     if advice.shapes:
         parts.append(f"{_SIZES}\n\n" + gfm.bullets(gfm.prose(shape(entry)) for entry in advice.shapes))
     parts += [f"**{gfm.escape(n.title)}.** {gfm.prose(n.text)}\n\n{_fenced(n.code)}" for n in advice.notes]

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from graphdoctor.bench.verdict import verdict
 from graphdoctor.model.benchmark import Bench
-from graphdoctor.report.measurements.bench_rows import HEADINGS, caption, heading, rows
+from graphdoctor.report.measurements.bench_rows import HEADINGS, caption, device_note, heading, rows
 from graphdoctor.report.sections import COLUMNS
 
 SCHEMA = "graphdoctor-bench/1"
@@ -25,6 +25,7 @@ def text(bench: Bench) -> str:
         heading(bench),
         "\n".join(lines),
         "\n".join(notes),
+        textwrap.fill(device_note(bench), COLUMNS),
         textwrap.fill(caption(bench), COLUMNS),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -35,6 +36,7 @@ def markdown(bench: Bench) -> str:
     lines = [f"### {_sentence(bench)}", "", heading(bench), "", _line(HEADINGS), _line(["---"] * len(HEADINGS))]
     lines += [_line([_escape(cell) for cell in row.cells]) for row in rows(bench) if any(row.cells[1:])]
     lines += ["", *(f"- {_escape(row.cells[0])}: {_escape(row.note)}" for row in rows(bench) if row.note)]
+    lines += ["", _escape(device_note(bench))] if bench.device_note else []
     return "\n".join([*lines, "", caption(bench)]) + "\n"
 
 

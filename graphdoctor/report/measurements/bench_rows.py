@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from graphdoctor.bench.against_eager import Comparison, against_eager
 from graphdoctor.bench.units import seconds, steps, times
 from graphdoctor.model.benchmark import Bench, Result
 from graphdoctor.report.escaping import one_line, visible
+
+if TYPE_CHECKING:
+    from graphdoctor.model.advice import Advice
 
 HEADINGS = (
     "strategy",
@@ -54,6 +58,11 @@ def caption(bench: Bench) -> str:
         "cold divided by the gain of a step; cannot tell: the quartiles overlap eager's. Peak memory is what tensors "
         f"take during a step above what they hold before it, and what CUDA graphs keep.{_took(bench)}"
     )
+
+
+def device_note(measured: Bench | Advice) -> str:
+    """Why it ran on the CPU of a machine that has a GPU; empty where it did not."""
+    return f"note: {one_line(visible(measured.device_note))}" if measured.device_note else ""
 
 
 def mebibytes(value: int) -> str:

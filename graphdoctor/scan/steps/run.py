@@ -58,11 +58,12 @@ def run(plan: RunPlan, analysed: Analysed, early: Callable[[], None], fixable: b
     started = time.monotonic()
     outputs = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
     request = replace(request, reference=Path(session.cleanup.enter_context(outputs)))
-    result = session.interrupts.attempt(partial(_result, request, session))
+    attempted = session.interrupts.attempt(partial(_result, request, session))
     seconds = time.monotonic() - started
-    if result is None:
+    if attempted is None:
         note = "interrupted while the code was run: what a run would add is missing"
         return Ran(environment=environment, notes=(note,), seconds=seconds)
+    request, result = attempted
     asked = request.target is not None or request.inputs or request.vary
     if asked and result.runs and all(each.outcome == "no-target" for each in result.runs):
         raise UsageError(result.runs[0].detail)
@@ -115,14 +116,14 @@ def advise(plan: RunPlan, ran: Ran, session: Session) -> Advised:
     return Advised(advice, (reason,) if reason else (), time.monotonic() - started)
 
 
-def _result(request: runner.RunRequest, session: Session) -> runner.RunResult:
-    """What the run gives; where its process does not start, a run that failed."""
-    from graphdoctor.dynamic.parent import runner
+def _result(request: runner.RunRequest, session: Session) -> tuple[runner.RunRequest, runner.RunResult]:
+    """What was run and what it gave; where its process does not start, a run that failed."""
+    from graphdoctor.dynamic.parent import device_choice, runner
 
     try:
-        return runner.run(request, session.steps.run(request.timeout), session.server)
+        return device_choice.run(request, session.steps.run(request.timeout), session.server)
     except runner.NotStarted as error:
-        return error.result
+        return request, error.result
 
 
 def _rest(request: runner.RunRequest, session: Session) -> tuple[DynamicRun, ...]:
