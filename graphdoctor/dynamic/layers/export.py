@@ -15,6 +15,7 @@ from graphdoctor.dynamic.numerics import comparison
 from graphdoctor.dynamic.numerics.comparison import Snapshot
 from graphdoctor.dynamic.tracing.capture import raised
 from graphdoctor.dynamic.tracing.crosscheck import short
+from graphdoctor.dynamic.tracing.private_torch import same_buffer_hooks
 from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.model.export import Exported
@@ -55,7 +56,8 @@ def export(target: Target, mode: Mode, places: Places, expected: Snapshot) -> It
         torch._dynamo.reset()
         sample = target.sample(mode)
         try:
-            program = torch.export.export(_module(sample), sample.args, sample.kwargs, strict=strict)
+            with same_buffer_hooks():
+                program = torch.export.export(_module(sample), sample.args, sample.kwargs, strict=strict)
         except BaseException as error:  # the user's code may raise SystemExit, too
             yield _failed(strict, error, places)
             continue

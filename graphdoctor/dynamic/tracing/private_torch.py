@@ -40,6 +40,7 @@ __all__ = [
     "headers_in_cache_folder",
     "inductor_config",
     "inductor_modes",
+    "same_buffer_hooks",
     "same_code_caches",
     "same_config",
     "same_dynamic_sizes",
@@ -152,6 +153,21 @@ def compiled_autograd(backend: Callable[..., Any]) -> AbstractContextManager[Any
         raise NoCompiledAutograd(f"torch {torch.__version__} has no torch._dynamo.compiled_autograd") from None
     context: AbstractContextManager[Any] = _enable(torch.compile(backend=backend))
     return context
+
+
+@contextmanager
+def same_buffer_hooks() -> Iterator[None]:
+    """Take away what the block leaves to be called for each buffer that is set.
+
+    Before torch 2.13 an export that fails leaves such a hook, and compiled code that writes to a buffer breaks there.
+    """
+    hooks = getattr(torch.nn.modules.module, "_global_buffer_registration_hooks", {})
+    before = dict(hooks)
+    try:
+        yield
+    finally:
+        for key in [key for key in hooks if key not in before]:
+            del hooks[key]
 
 
 @contextmanager

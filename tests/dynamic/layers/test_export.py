@@ -86,6 +86,24 @@ def test_a_failure_is_at_the_line_that_decides() -> None:
         assert "`u0 > 2`, where u0 stands for a number that tensor data gives" in made.error
 
 
+class Counter(nn.Module):
+    """Writes to a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("step", torch.tensor(0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.step += 1
+        return x + self.step
+
+
+def test_what_fails_leaves_nothing_behind_for_later_compiles() -> None:
+    exported(Sized())
+    compiled = torch.compile(Counter(), backend="eager", fullgraph=True)
+    assert [compiled(torch.zeros(1)).item() for _ in range(2)] == [1, 2]
+
+
 def test_a_class_that_export_does_not_know_is_named() -> None:
     for made in exported(wrapped):
         assert made.outcome == "failed"
