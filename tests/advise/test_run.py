@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
+
+import torch
 
 from graphdoctor.advise import run
 from graphdoctor.model.advice import Counted, Placement, Proposal

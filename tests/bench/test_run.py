@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
+
+import torch
 
 from graphdoctor.bench import run
 from graphdoctor.model.benchmark import Measured, Options, Question, Result, Timing, Where

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
+
+import torch
 
 from graphdoctor.dynamic.parent import device_choice, runner
 from graphdoctor.dynamic.parent.protocol import RunRequest, RunResult

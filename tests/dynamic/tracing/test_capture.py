@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ def test_a_resume_frame_keeps_its_name_and_torch_is_not_above() -> None:
     assert recording.events[1].traced[0].name.startswith("torch_dynamo_resume_in_prints_at_")
     above = recording.events[1].above
     assert above[-1].name == "prints"
-    assert not any("/torch/" in frame.path for frame in above)
+    assert not any(frame.path.startswith(str(Path(torch.__file__).parent)) for frame in above)
     assert not any("logging" in frame.path for frame in above)
 
 

@@ -30,8 +30,8 @@ def graphdoctor_target():
     [
         ("loss", [], "loss, on cpu"),
         ("loss", ["--mode", "train"], "loss, train mode, on cpu"),
-        ("net", ["--mode", "eval"], "Sequential, eval mode, on cpu"),
-        ("net.forward", ["--mode", "eval"], "Sequential.forward, eval mode, on cpu"),
+        ("net", ["--mode", "eval", "--device", "cpu"], "Sequential, eval mode, on cpu"),
+        ("net.forward", ["--mode", "eval", "--device", "cpu"], "Sequential.forward, eval mode, on cpu"),
     ],
 )
 def test_a_function_has_no_mode(
@@ -75,6 +75,6 @@ def graphdoctor_target():
 """
     (tmp_path / "net.py").write_text(source)
     monkeypatch.chdir(tmp_path)
-    text = CliRunner().invoke(cli, ["scan", "net.py", "--quick"]).output
+    text = CliRunner().invoke(cli, ["scan", "net.py", "--quick", "--device", "cpu"]).output
     assert ("Noise, train mode, on cpu" in text) == shown
     assert ("Not ready in train mode: 1 graph break" in text) == shown
