@@ -35,6 +35,7 @@ from graphdoctor.static.usage.known_calls import (
     WRAPPERS,
 )
 from graphdoctor.static.usage.outline import is_foreign
+from graphdoctor.static.usage.outputs import GRADLESS
 from graphdoctor.static.usage.state import State, merge
 
 
@@ -91,9 +92,8 @@ class Calls(BuiltinCalls):
         step = self._use(node, name, receiver, args, kwargs, followed=target is not None)
         if name == ".elapsed_time":
             self.elapsed(node, step)
-        if target is not None:
-            return self.follow(node, target, step)
-        return self._result(node, step)
+        result = self.follow(node, target, step) if target is not None else self._result(node, step)
+        return self.noted(node, step, result)
 
     def _use(
         self,
@@ -246,6 +246,7 @@ class Calls(BuiltinCalls):
             outside=caller.outside if inside else 0,
             guards=caller.guards if inside else (),
             unused=unused,
+            without_grad=bool(GRADLESS & code.markers) or (inside and caller.without_grad),
         )
         positional = (code.bound, *args) if code.bound is not None and "staticmethod" not in code.markers else args
         for name, value in bound(code, positional, kwargs, alone=alone, fresh=self._fresh).items():

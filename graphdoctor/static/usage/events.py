@@ -254,8 +254,23 @@ class Tried(Event):
     inside: Sequence[Operation]
 
 
+@frozen
+class Output(Event):
+    """A call that gives what ``made`` gave, the call of a compiled object, or a part or view of it.
+
+    It is that call itself, or one of a function that was followed.
+    """
+
+    made: Operation
+    #: Gradients are switched off around it.
+    without_grad: bool
+    #: All such events of the file so far, this one last or followed by later ones, and how many come before it.
+    outputs: Sequence[Output]
+    position: int
+
+
 #: The classes of this file; rules get them outside compiled code too.
-USAGE: Final = (Use, Store, Setting, NameUse, Timed, Tried)
+USAGE: Final = (Use, Store, Setting, NameUse, Timed, Tried, Output)
 
 #: ``torch.compile`` as a call, and in place.
 COMPILE: Final = ("torch.compile", ".compile")

@@ -33,6 +33,8 @@ class Frame:
     guards: tuple[str, ...] = ()
     #: The caller drops what the function gives.
     unused: bool = False
+    #: No gradients are computed.
+    without_grad: bool = False
     #: Names declared ``global`` or ``nonlocal``.
     outer: set[str] = field(default_factory=set)
     #: What was returned so far, and the state then.

@@ -213,6 +213,8 @@ class Script(Statements):
     def _marker(self, decorator: cst.BaseExpression) -> str:
         if self.is_compile(decorator):
             return "torch.compile"
+        if isinstance(decorator, cst.Call) and not decorator.args:
+            decorator = decorator.func
         return (self.resolved(decorator) or dotted(decorator)).rpartition(".")[2]
 
     def _decorated(self, tracked: TrackedObject, decorator: cst.BaseExpression) -> TrackedObject:

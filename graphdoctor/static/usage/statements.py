@@ -10,6 +10,7 @@ import libcst as cst
 from graphdoctor.static.usage.conditions import Conditions
 from graphdoctor.static.usage.events import Setting, Store, TrackedObject, Tried
 from graphdoctor.static.usage.expressions import ONE_BY_ONE
+from graphdoctor.static.usage.outputs import switches_grad
 from graphdoctor.static.usage.state import merge
 
 #: What the settings of torch that rules know begin with.
@@ -89,12 +90,17 @@ class Statements(Conditions):
             self._round(node, node.body.body)
         elif isinstance(node, cst.With):
             guards: tuple[str, ...] = ()
+            frame, before = self.frame, self.frame.without_grad
             for item in node.items:
                 value = self.evaluate(item.item)
                 guards = ("try",) if value.made_by in _TAKES_ERRORS else guards
+                switched = switches_grad(value.maker)
+                frame.without_grad = not switched if switched is not None else frame.without_grad
                 if item.asname is not None:
                     self.assign(item.asname.name, value)
-            return self._guarded(guards, node.body.body)
+            reached = self._guarded(guards, node.body.body)
+            frame.without_grad = before
+            return reached
         elif isinstance(node, cst.Try):
             return self._try(node)
         elif isinstance(node, cst.Match):
