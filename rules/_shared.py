@@ -186,6 +186,36 @@ def is_compilation(step: Operation) -> bool:
     return (in_place or wraps) and known and step.option("disable") is not True
 
 
+#: Modes that use CUDA graphs.
+RECORDING = ("reduce-overhead", "max-autotune")
+
+
+def records_cuda_graphs(step: Operation) -> bool:
+    """Whether a compiling step asks for CUDA graphs where it is spelled out."""
+    if backend(step) != "inductor":
+        return bool(backend(step) == "cudagraphs")
+    options = step.kwargs.get("options")
+    entries = options.entries if options is not None else ()
+    return step.option("mode") in RECORDING or any(
+        key.value == "triton.cudagraphs" and value.value is True for key, value in entries
+    )
+
+
+def device_of(tracked: TrackedObject) -> str:
+    """The device that an object was moved to last, where it is spelled out; "" where it is not, or was not moved."""
+    step = next((s for s in reversed(tracked.steps) if s.name in (".cuda", ".cpu") or _device(s) is not None), None)
+    if step is None or step.name != ".to":
+        return step.name[1:] if step is not None else ""
+    device = _device(step)
+    if device is not None and device.maker is not None and device.made_by == "torch.device":
+        device = device.maker.argument(0)
+    return device.value.partition(":")[0] if device is not None and isinstance(device.value, str) else ""
+
+
+def _device(step: Operation) -> TrackedObject | None:
+    return step.argument(0, "device") if step.name == ".to" else None
+
+
 #: What neither calls a model nor hands it to what does.
 _CALLS_NO_MODEL = re.compile(
     r"print|torch\.compile|(log|logger|logging|warn|warnings|time|platform|sys|os|re|torch\._dynamo|torch\.cuda)\..*"

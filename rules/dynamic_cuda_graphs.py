@@ -15,7 +15,7 @@ from __future__ import annotations
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import COMPILE, TrackedObject, Use, backend
 
-from ._shared import code
+from ._shared import RECORDING, code, records_cuda_graphs
 
 CODE = "GD613"
 NAME = "dynamic-cuda-graphs"
@@ -72,23 +72,16 @@ def f(x):
 )
 
 
-_RECORDING = ("reduce-overhead", "max-autotune")
-
-
 def check_use(event: Use) -> Hit | None:
     step = event.step
     if step.name not in COMPILE or step.option("dynamic") is not True or backend(step) != "inductor":
         return None
-    options = step.kwargs.get("options")
-    enabled = options is not None and any(
-        k.value == "triton.cudagraphs" and v.value is True for k, v in options.entries
-    )
     default = _default(step.kwargs.get("mode"))
-    if not enabled and step.option("mode") not in _RECORDING and default not in _RECORDING:
+    if not records_cuda_graphs(step) and default not in RECORDING:
         return None
     words = f"{code(event)} records a CUDA graph for each size that occurs"
     advice = 'use `mode="max-autotune-no-cudagraphs"`, or fixed sizes'
-    return Hit(event, words, advice, "likely" if default in _RECORDING else "certain")
+    return Hit(event, words, advice, "likely" if default in RECORDING else "certain")
 
 
 def _default(tracked: TrackedObject | None) -> object:

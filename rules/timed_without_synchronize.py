@@ -12,9 +12,9 @@ Fix: `torch.cuda.synchronize()` before each reading of the clock, or CUDA events
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, Timed, TrackedObject
+from graphdoctor.static.usage.events import Timed
 
-from ._shared import code
+from ._shared import code, device_of
 
 CODE = "GD624"
 NAME = "timed-without-synchronize"
@@ -104,23 +104,12 @@ def f(x):
 
 
 def check_timed(event: Timed) -> Hit | None:
-    calls = [s for s in event.inside if s.name == ".__call__" and s.receiver is not None and _on_gpu(s.receiver)]
+    calls = [
+        s for s in event.inside if s.name == ".__call__" and s.receiver is not None and device_of(s.receiver) == "cuda"
+    ]
     # Any other call may wait; what a helper does that was followed is among the calls.
     others = [s for s in event.inside if s.name != "range" and not s.followed and s not in calls]
     if event.waits or others or not any(s.receiver and s.receiver.find("torch.compile", ".compile") for s in calls):
         return None
     words = f"{code(event)}: nothing waits for the GPU between the two readings"
     return Hit(event, words, "call `torch.cuda.synchronize()` before each reading", "likely")
-
-
-def _on_gpu(tracked: TrackedObject) -> bool:
-    return any(_moves(step) for step in tracked.steps)
-
-
-def _moves(step: Operation) -> bool:
-    if step.name == ".cuda":
-        return True
-    device = step.argument(0, "device") if step.name == ".to" else None
-    if device is not None and device.maker is not None and device.made_by == "torch.device":
-        device = device.maker.argument(0)
-    return device is not None and isinstance(device.value, str) and device.value.startswith("cuda")
