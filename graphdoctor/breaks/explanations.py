@@ -316,6 +316,21 @@ def error_in_words(text: str) -> str:
     return f"{_INTERNAL[name]} ({name})" if name in _INTERNAL else one_line(text)
 
 
+def remedy_of_error(message: str) -> str:
+    """What to do about an error that torch raises outside of compiling; empty where its message says it, or nobody can.
+
+    Of an output of a CUDA graph that was read too late, torch's own advice names a call that does not keep it.
+    """
+    if "of CUDAGraphs that has been overwritten by a subsequent run" not in message:
+        return ""
+    if "gradient tensor" in message:
+        return "set the gradients to None before each backward pass, or make them before the first compiled one"
+    return (
+        "keep `.clone()` of what the compiled function gives, made outside it, where it is read after the next call; "
+        'or compile with `mode="max-autotune-no-cudagraphs"`'
+    )
+
+
 def _for_users(hints: tuple[str, ...]) -> tuple[str, ...]:
     """Dynamo's hints; where the only ones ask for changes of torch, what its user can do."""
     useful = tuple(hint for hint in hints if not hint.startswith(_FOR_DEVELOPERS))

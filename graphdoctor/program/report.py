@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 
+from graphdoctor.breaks.explanations import remedy_of_error
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.program.process import Ended
 from graphdoctor.program.samples import Saved, write_samples
@@ -103,6 +104,9 @@ def _how_it_ended(name: str, ended: Ended, busy: Sequence[Process], missing: Seq
         if raised is not None:
             how = f"raised {raised.get('type')}: {shorten(str(raised.get('message')), 200, placeholder='...')}"
         yield f"{name} {how}; this is what it had compiled by then"
+        remedy = remedy_of_error(str(raised.get("message"))) if raised is not None else ""
+        if remedy:
+            yield f"the error is about memory of a CUDA graph, which the next call overwrites: {remedy}"
     if missing:
         yield f"ranks that had not ended when this was written: {', '.join(map(str, missing))}"
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from textwrap import dedent
 
+from graphdoctor.breaks.explanations import remedy_of_error
 from graphdoctor.model.findings import Diagnosis, Location
 from graphdoctor.model.runs import Frame
 from graphdoctor.report.escaping import one_line
@@ -43,7 +44,9 @@ class Failure:
     def remedy(self) -> str:
         """What to do before the next scan. The package that a missing module comes in may have another name."""
         missing = _MISSING.search(self.text)
-        return f"install what provides `{missing[1]}` where graphdoctor is installed" if missing else "correct it"
+        if missing:
+            return f"install what provides `{missing[1]}` where graphdoctor is installed"
+        return remedy_of_error(self.text) or "correct it"
 
 
 def failure(diagnosis: Diagnosis) -> Failure | None:

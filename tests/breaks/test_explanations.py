@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphdoctor.breaks import registry
-from graphdoctor.breaks.explanations import WORDS, in_plain_words
+from graphdoctor.breaks.explanations import WORDS, in_plain_words, remedy_of_error
 from graphdoctor.breaks.messages import Message
 
 
@@ -91,3 +91,17 @@ def test_a_property_that_is_read_through_super_is_named() -> None:
         reason, (hint,) = in_plain_words(Message("", gb_id, "Missing `as_proxy()` implementation.", context=context))
         assert reason.startswith("`logits` is a property that is read through `super()`")
         assert hint.startswith("Read `self.logits`")
+
+
+OVERWRITTEN = (
+    "Error: accessing {} output of CUDAGraphs that has been overwritten by a subsequent run. Stack trace: [Could not "
+    "find stack trace]. To prevent overwriting, clone the tensor outside of torch.compile() or call ..."
+)
+
+
+def test_errors_about_memory_of_a_cuda_graph_say_what_keeps_it() -> None:
+    assert remedy_of_error(OVERWRITTEN.format("tensor")).startswith(
+        "keep `.clone()` of what the compiled function gives"
+    )
+    assert remedy_of_error(OVERWRITTEN.format("gradient tensor")).startswith("set the gradients to None")
+    assert remedy_of_error("the file has been overwritten by a subsequent run") == ""

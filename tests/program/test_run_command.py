@@ -330,6 +330,17 @@ def test_report_comes_however_the_program_ends(
     assert f"{words}; this is what it had compiled by then" in report["notes"]
 
 
+def test_outputs_of_cuda_graphs_that_are_read_too_late_are_explained(graphdoctor: Command, tmp_path: Path) -> None:
+    message = "Error: accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run. Stack trace:"
+    program(tmp_path, BREAKS + f"raise RuntimeError('{message}')\n")
+    _, report = run(graphdoctor, tmp_path, "train.py")
+    ended, advice = report["notes"][:2]
+    assert ended == f"train.py raised RuntimeError: {message}; this is what it had compiled by then"
+    assert advice.startswith(
+        "the error is about memory of a CUDA graph, which the next call overwrites: keep `.clone()`"
+    )
+
+
 def test_signal_to_graphdoctor_is_the_programs(tmp_path: Path, root: Path) -> None:
     program(tmp_path, BREAKS + "print('waiting', flush=True)\nsignal.pause()\n")
     command = [sys.executable, "-m", "graphdoctor", "run", "train.py"]

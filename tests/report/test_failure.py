@@ -113,7 +113,12 @@ def test_what_the_run_would_have_measured_is_listed(failed: Diagnosis) -> None:
             "ModuleNotFoundError at import: No module named 'PIL'",
             "install what provides `PIL` where graphdoctor is installed",
         ),
+        (
+            "RuntimeError under torch.compile: accessing gradient tensor output of CUDAGraphs that has been overwritten by "
+            "a subsequent run. Stack trace: ...",
+            "set the gradients to None before each backward pass, or make them before the first compiled one",
+        ),
     ],
 )
-def test_a_missing_module_is_installed_and_not_corrected(text: str, remedy: str) -> None:
+def test_what_helps_against_some_errors_is_said(text: str, remedy: str) -> None:
     assert Failure(text, "model.py", 4, "", (), "graphdoctor scan model.py").remedy == remedy
