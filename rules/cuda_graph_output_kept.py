@@ -196,6 +196,8 @@ def f(x):
 _MARKS = "mark_step_begin"
 #: Words of files that know of it, or that leave out what guards the outputs.
 _AWARE = re.compile(r"overwritten by a subsequent|cudagraph_trees|slow_path_cudagraph")
+#: Calls after which the graphs are recorded anew, in other memory.
+_RESETS = re.compile(r"(_dynamo|compiler)\.reset\(")
 #: Words without which nothing is moved to a GPU.
 _DEVICES = re.compile(r"cuda|device|gpu|rank|accelerat|fabric|trainer", re.IGNORECASE)
 
@@ -249,7 +251,7 @@ def _kept(first: Output, event: Output) -> Hit | None:
     body: cst.CSTNode | None = function.body if function is not None else None
     if first.site.function == "<module>":
         body = source.tree
-    if body is None:
+    if body is None or _RESETS.search(source.text):
         return None
     pending = not first.without_grad or any(
         not each.without_grad and each.node is not first.node and each.site.function == first.site.function
@@ -287,5 +289,7 @@ def _hit(event: Output, kept: Kept) -> Hit:
         '`mode="max-autotune-no-cudagraphs"`; `cudagraph_mark_step_begin()` does not keep it'
     )
     receiver = event.made.receiver
-    sure = receiver is not None and device_of(receiver) == "cuda" and not event.site.conditional
+    step = compiled(receiver) if receiver is not None else None
+    always = step is not None and set(step.path) <= set(event.made.path) and not event.site.conditional
+    sure = always and receiver is not None and device_of(receiver) == "cuda"
     return Hit(event, words, advice, "certain" if sure else "likely", node=kept.node)
