@@ -311,6 +311,8 @@ class Outputs:
         """What is computed with beside a call in the same expression is read behind it: ``a - fast(y)``."""
         for around in until(self._above(call), self._parents.get(node)):
             sides = [around.left, around.right] if isinstance(around, cst.BinaryOperation) else []
+            if isinstance(around, cst.Call) and around not in self._calls:
+                sides = [arg.value for arg in around.args if self._takes(arg)]
             for side in sides:
                 if dotted(side) in self._state.overwritten:
                     self._found(dotted(side), side)
