@@ -1,8 +1,9 @@
 """An output of a CUDA graph is kept, and the next call overwrites it.
 
 What: What a function gives that is compiled with CUDA graphs (`mode="reduce-overhead"`, `"max-autotune"`,
-`options={"triton.cudagraphs": True}` or `backend="cudagraphs"`), or a part or view of it, is read after the next call:
-a list collects it in a loop and is read behind the loop, or a name keeps it, also from one round to the next.
+`options={"triton.cudagraphs": True}` or `backend="cudagraphs"`), or a part or view of it, is read after the next call
+of such a function, the same or another one: a list collects it in a loop and is read behind the loop, or a name keeps
+it, also from one round to the next.
 
 Why: The tensors lie in the memory of the graph, which the next call writes. To read them then raises `RuntimeError:
 accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run`. While a `backward()` is
@@ -231,17 +232,12 @@ def _uses_graphs(event: Output) -> bool:
 
 
 def _earlier(event: Output) -> Iterator[Output]:
-    """It, and the calls of the same object before it in the same function."""
+    """It, and the calls before it in the same function: all graphs share their memory, those of other models too."""
     yield event
     for other in reversed(event.outputs[: event.position]):
         here = other.site.function == event.site.function and other.site.module is event.site.module
-        if here and other.node is not event.node and _called(other) == _called(event) != 0:
+        if here and other.node is not event.node and _uses_graphs(other):
             yield other
-
-
-def _called(event: Output) -> int:
-    receiver = event.made.receiver
-    return unwrapped(receiver).number or receiver.number if receiver is not None else 0
 
 
 def _kept(first: Output, event: Output) -> Hit | None:

@@ -210,3 +210,22 @@ def test_helpers_that_give_copies_or_what_they_get(tmp_path: Path) -> None:
     helpers = "def copied(fast, x):\n    return fast(x).clone()\n\n\ndef same(x):\n    return x\n\n\n"
     body = "outs = []\nfor x in xs:\n    outs.append(copied(fast, x))\na = fast(x)\nb = same(a)\nprint(a, b, outs)"
     assert found(tmp_path, main(body).replace("def main", helpers + "def main")) == []
+
+
+OTHER = COMPILE + "other = torch.compile(y.cuda(), mode='max-autotune')\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "compile", "lines"),
+    [
+        ("a = fast(x)\nb = other(x)\nprint(a - b)", OTHER, [9]),
+        ("with torch.no_grad():\n    a = fast(x)\nloss_of(a, other(x)).backward()", OTHER, [9]),
+        ("with torch.no_grad():\n    a = fast(x)\nb = other(x)\nloss_of(a, b).backward()", OTHER, [9]),
+        ("with torch.no_grad():\n    a = fast(x).clone()\nb = other(x)\nloss_of(a, b).backward()", OTHER, []),
+        ("b = other(x)\nwith torch.no_grad():\n    a = fast(x)\nloss_of(a, b).backward()", OTHER, []),
+        ("a = fast(x)\nb = other(x)\nprint(a - b)", OTHER.replace("max-autotune", "default"), []),
+    ],
+)
+def test_graphs_of_several_models_share_their_memory(tmp_path: Path, body: str, compile: str, lines: list[int]) -> None:
+    without_grad = "with torch" not in body
+    assert [line for line, _ in found(tmp_path, main(body, compile, without_grad))] == lines
