@@ -287,5 +287,7 @@ def _hit(event: Output, kept: Kept) -> Hit:
     receiver = event.made.receiver
     step = compiled(receiver) if receiver is not None else None
     always = step is not None and set(step.path) <= set(event.made.path) and not event.site.conditional
+    # A switch that is not known may leave it uncompiled.
+    always = always and step is not None and ("disable" not in step.kwargs or step.option("disable") is False)
     sure = always and receiver is not None and device_of(receiver) == "cuda"
     return Hit(event, words, advice, "certain" if sure else "likely", node=kept.node)

@@ -157,6 +157,7 @@ def test_outputs_wait_for_their_backward(tmp_path: Path, body: str, lines: list[
         ("fast = torch.compile(model.cuda(), mode='max-autotune-no-cudagraphs')\n", ""),
         ("fast = torch.compile(model.cuda())\n", ""),
         ("fast = torch.compile(model.cuda(), backend='eager', mode='reduce-overhead')\n", ""),
+        ("fast = torch.compile(model.cuda(), mode='reduce-overhead', disable=y)\n", "likely"),
         ("fast = torch.compile(model.cuda(), mode='reduce-overhead', disable=True)\n", ""),
     ],
 )
