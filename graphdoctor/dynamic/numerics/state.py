@@ -40,7 +40,9 @@ _ROW = 4096
 #: What ``nn.Module`` keeps of itself; parameters and buffers are compared as such.
 _OF_MODULES = frozenset(vars(nn.Module())) - {"training"}
 #: Packages whose objects are no state of the user's.
-_FOREIGN = frozenset({"torch", "logging", "threading", "_thread", "asyncio", "concurrent", "multiprocessing", "socket"})
+_FOREIGN = frozenset(
+    {"torch", "triton", "logging", "threading", "_thread", "asyncio", "concurrent", "multiprocessing", "socket"}
+)
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
@@ -183,6 +185,9 @@ class _Reader:
         elif (position := _position(value)) is not None:
             self.leaf(name, position)
         elif isinstance(value, types.ModuleType) or type(value).__module__.partition(".")[0] in _FOREIGN:
+            return
+        elif type(value) is dict and "__builtins__" in value:
+            # The globals of a module, where Dynamo puts what it compiled; those of the user's are read by themselves.
             return
         else:
             parts = list(_parts(value))

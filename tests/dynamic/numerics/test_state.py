@@ -125,6 +125,18 @@ def test_globals_classes_and_captured_objects(monkeypatch: pytest.MonkeyPatch) -
     assert any(name.startswith("global h, captured calls") for name in found)
 
 
+def test_the_globals_that_an_object_holds_are_no_state_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As a kernel of triton holds those of its file, where Dynamo puts what it compiled.
+    module = ModuleType("kernels")
+    exec("class Kernel:\n    def __init__(self):\n        self.names = globals()\nkernel = Kernel()", vars(module))
+    monkeypatch.setitem(sys.modules, "kernels", module)
+
+    def write(net: Net) -> None:
+        vars(module)["__compiled_fn_1"] = lambda x: x
+
+    assert changes(write, [module]) == {}
+
+
 def test_the_environment_is_state(monkeypatch: pytest.MonkeyPatch) -> None:
     found = changes(lambda net: monkeypatch.setenv("GRAPHDOCTOR_TEST", "secret"))
     assert [*found] == ["environment variable GRAPHDOCTOR_TEST"] and "secret" not in str(found)
