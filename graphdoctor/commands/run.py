@@ -113,7 +113,7 @@ def run(
     its end, also after Ctrl-C, an exception or kill -9, on stderr or where --output says.
     """
     from graphdoctor.program.launch import CannotRun
-    from graphdoctor.program.report import NothingRecorded, Proof
+    from graphdoctor.program.report import NothingRecorded, Proof, wrong_uses
     from graphdoctor.program.samples import LIMIT
     from graphdoctor.recorder.settings import Settings
     from graphdoctor.scan.options import ScanOptions, UsageError
@@ -131,6 +131,8 @@ def run(
         raise OneLine(str(error)) from None
     except NothingRecorded as error:
         complain(str(error))
+        for use in wrong_uses(program[0], options) if program[0].endswith(".py") else ():
+            complain(use)
         context.exit(error.exit_code or (FINDINGS if gated else CLEAN))
     if diagnosis is None:
         context.exit(ended.exit_code)

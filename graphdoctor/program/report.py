@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from graphdoctor.breaks.explanations import remedy_of_error
+from graphdoctor.diagnosis.join import is_usage
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.program.process import Ended
 from graphdoctor.program.samples import Saved, write_samples
@@ -16,9 +17,12 @@ from graphdoctor.recorder.settings import AUTO
 from graphdoctor.scan.options import ScanOptions
 from graphdoctor.trace.diagnose import diagnosed
 from graphdoctor.trace.files import NoTrace, find
+from graphdoctor.trace.joined import static_scan
 from graphdoctor.trace.process import Process
 from graphdoctor.trace.reading import read_processes
 
+#: Wrong uses that are named where nothing was compiled.
+_MOST_USES = 3
 _ASK = "--compile auto compiles its outermost modules, with nothing changed in the program"
 
 
@@ -91,8 +95,20 @@ def _nothing(folder: Path, name: str, ended: Ended, processes: Sequence[Process]
         kind = "with parameters" if any(note.get("wanted") == AUTO for note in outermost) else "of that class"
         called = ", ".join(sorted({str(note.get("class")) for note in outermost}))
         return f"nothing was compiled: no module {kind} was called; {name} calls {called}"
+    if any(process.notes.get("graphdoctor_program_compiles") for process in processes):
+        return f"nothing was compiled: {name} {ended.words} and calls torch.compile, but nothing that this returned"
     what = "before it compiled anything" if ended.exit_code else "and compiled nothing"
     return f"nothing was compiled: {name} {ended.words} {what}" + ("" if ended.exit_code else f"; {_ASK}")
+
+
+def wrong_uses(script: str, options: ScanOptions) -> list[str]:
+    """What the source of ``script`` does wrong with torch.compile, which may be why it compiled nothing, a line each.
+
+    Raises UsageError for settings that cannot be read.
+    """
+    static = static_scan([script], options)
+    found = [f for f in static.diagnosis.findings if is_usage(f) and f.severity == "error"] if static else []
+    return [f"{f.location.path}:{f.location.line}: {f.rule} {f.message}" for f in found[:_MOST_USES]]
 
 
 def _how_it_ended(name: str, ended: Ended, busy: Sequence[Process], missing: Sequence[int]) -> Iterator[str]:

@@ -63,6 +63,7 @@ class Outermost:
         """The program calls torch.compile: with AUTO, what it leaves uncompiled stays so."""
         if self._wanted != AUTO:
             return
+        self._trace_file.note("graphdoctor_program_compiles", {})
         self._wanted = ""
         nn.Module.__call__ = self._call  # type: ignore[method-assign]
         for undo in self._undo:

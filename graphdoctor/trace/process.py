@@ -30,7 +30,7 @@ GUARD_LIMIT = 10_000
 #: Artifacts that the recorder of ``graphdoctor run`` adds.
 _NOTES = (
     "graphdoctor_program", "graphdoctor_steps_done", "graphdoctor_compiled", "graphdoctor_outermost",
-    "graphdoctor_compile_given_up", "graphdoctor_sample", "graphdoctor_raised",
+    "graphdoctor_compile_given_up", "graphdoctor_program_compiles", "graphdoctor_sample", "graphdoctor_raised",
 )  # fmt: skip
 #: Notes that are kept of one name.
 _NOTE_LIMIT = 1000

@@ -379,6 +379,20 @@ def test_wrong_usage_is_one_line(graphdoctor: Command, tmp_path: Path, arguments
     assert (done.returncode, done.stderr) == (2, f"graphdoctor: {line}\n")
 
 
+def test_wrong_use_of_torch_compile_is_named_where_nothing_was_compiled(graphdoctor: Command, tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x * 2\n\n"
+        "    def encode(self, x):\n        return self.forward(x)\n\n\nnet = torch.compile(Net())\nnet.encode(torch.ones(2))\n"
+    )
+    program(tmp_path, text)
+    for options in ([], ["--compile", "auto"]):
+        done = graphdoctor("run", *options, "train.py", cwd=tmp_path)
+        said, why = done.stderr.splitlines()
+        assert (done.returncode, said.startswith("graphdoctor: nothing was compiled: train.py ended")) == (1, True)
+        assert ("calls torch.compile, but nothing that this returned" in said) is bool(options)
+        assert why.startswith("graphdoctor: train.py:14: GD606 `net.encode(torch.ones(2))` runs the uncompiled model")
+
+
 @pytest.mark.parametrize(
     ("text", "code", "line"),
     [
