@@ -23,11 +23,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Output, compiled, dotted, together, unwrapped
+from graphdoctor.static.usage.events import Output, dotted
 from graphdoctor.syntax.walk import walk
 
+from ._graph_calls import calls_graphs, is_sure
 from ._kept_outputs import Kept, Outputs
-from ._shared import code, device_of, function_named, records_cuda_graphs
+from ._shared import code, function_named
 
 CODE = "GD632"
 NAME = "cuda-graph-output-kept"
@@ -199,8 +200,6 @@ _MARKS = "mark_step_begin"
 _AWARE = re.compile(r"overwritten by a subsequent|cudagraph_trees|slow_path_cudagraph")
 #: Calls after which the graphs are recorded anew, in other memory.
 _RESETS = re.compile(r"(_dynamo|compiler)\.reset\(")
-#: Words without which nothing is moved to a GPU.
-_DEVICES = re.compile(r"cuda|device|gpu|rank|accelerat|fabric|trainer", re.IGNORECASE)
 
 
 def check_output(event: Output) -> Hit | None:
@@ -215,20 +214,7 @@ def check_output(event: Output) -> Hit | None:
 
 def _uses_graphs(event: Output) -> bool:
     """Whether what is called surely uses CUDA graphs where there is a GPU."""
-    made, receiver = event.made, event.made.receiver
-    step = compiled(receiver) if receiver is not None else None
-    if step is None or receiver is None or receiver.unsure or not records_cuda_graphs(step):
-        return False
-    if (
-        step.option("disable") is True
-        or together(step.path, made.path, "likely") is None
-        or device_of(receiver) == "cpu"
-    ):
-        return False
-    # What the file makes and moves nowhere is on the CPU.
-    inner = unwrapped(receiver)
-    is_own = inner.maker is not None or inner.code is not None
-    return not is_own or bool(_DEVICES.search(event.site.module.text))
+    return calls_graphs(event.made, event.site.module.text)
 
 
 def _earlier(event: Output) -> Iterator[Output]:
@@ -284,10 +270,5 @@ def _hit(event: Output, kept: Kept) -> Hit:
         "keep `.clone()` of it, made outside the compiled function, or `.cpu()`; or compile with "
         '`mode="max-autotune-no-cudagraphs"`; `cudagraph_mark_step_begin()` does not keep it'
     )
-    receiver = event.made.receiver
-    step = compiled(receiver) if receiver is not None else None
-    always = step is not None and set(step.path) <= set(event.made.path) and not event.site.conditional
-    # A switch that is not known may leave it uncompiled.
-    always = always and step is not None and ("disable" not in step.kwargs or step.option("disable") is False)
-    sure = always and receiver is not None and device_of(receiver) == "cuda"
+    sure = is_sure(event.made) and not event.site.conditional
     return Hit(event, words, advice, "certain" if sure else "likely", node=kept.node)

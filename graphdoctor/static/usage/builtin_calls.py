@@ -18,17 +18,13 @@ class BuiltinCalls(Comprehensions):
     def __init__(self) -> None:
         super().__init__()
         self._outputs: list[Event] = []
-        #: Calls of compiled objects for which no gradients are computed.
-        self._gradless: set[Operation] = set()
 
     def noted(self, node: cst.Call, step: Operation, tracked: TrackedObject) -> TrackedObject:
         """What a call gives; an event where it called a compiled object, and gives an output of that."""
         made = output_of(tracked)
-        if made is step and self.frame.without_grad:
-            self._gradless.add(step)
         if made is step or (made is not None and step.followed and made.order > step.order):
-            without_grad, known = made in self._gradless, len(self._outputs)
-            self.emit(Output, node, made=made, without_grad=without_grad, outputs=self._outputs, position=known)
+            known = len(self._outputs)
+            self.emit(Output, node, made=made, without_grad=made.without_grad, outputs=self._outputs, position=known)
             self._outputs.append(self.events[-1])
         return tracked
 

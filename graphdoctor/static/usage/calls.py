@@ -246,7 +246,7 @@ class Calls(BuiltinCalls):
             outside=caller.outside if inside else 0,
             guards=caller.guards if inside else (),
             unused=unused,
-            without_grad=bool(GRADLESS & code.markers) or (inside and caller.without_grad),
+            without_grad=bool(GRADLESS & code.markers) or (caller.without_grad if inside else self.gradless),
         )
         positional = (code.bound, *args) if code.bound is not None and "staticmethod" not in code.markers else args
         for name, value in bound(code, positional, kwargs, alone=alone, fresh=self._fresh).items():

@@ -104,6 +104,8 @@ class Operation:
     order: int = 0
     #: The calls that it made were followed.
     followed: bool = False
+    #: No gradients are computed where it stands.
+    without_grad: bool = False
 
     def argument(self, position: int, *names: str) -> TrackedObject | None:
         """An argument by position or by one of ``names``."""

@@ -57,6 +57,8 @@ class Expressions:
         #: How many comprehensions are walked now, and functions that a harness calls: each round may have a time of its
         #: own, and most harnesses warm up.
         self.measured = 0
+        #: The file switches gradients off at its top level.
+        self.gradless = False
         #: Whether what a module does when it is imported is looked up now.
         self.importing = False
 
@@ -115,7 +117,8 @@ class Expressions:
         frame = self.frame
         sometimes = bool(frame.loops) and len(frame.path) > frame.outside
         order = self._steps - _LONG_AGO if self.importing else self._steps
-        return Operation(name, node, frame.path, receiver, args, kwargs or {}, frame.loops, sometimes, order, followed)
+        where = frame.path, receiver, args, kwargs or {}, frame.loops, sometimes, order, followed, frame.without_grad
+        return Operation(name, node, *where)
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: object) -> None:
         """Keep an event at ``node``, unless it is in a module that is only imported."""

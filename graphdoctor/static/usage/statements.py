@@ -8,7 +8,7 @@ from functools import partial
 import libcst as cst
 
 from graphdoctor.static.usage.conditions import Conditions
-from graphdoctor.static.usage.events import Setting, Store, TrackedObject, Tried
+from graphdoctor.static.usage.events import Operation, Setting, Store, TrackedObject, Tried
 from graphdoctor.static.usage.expressions import ONE_BY_ONE
 from graphdoctor.static.usage.outputs import switches_grad
 from graphdoctor.static.usage.state import merge
@@ -74,9 +74,19 @@ class Statements(Conditions):
         elif isinstance(node, (cst.Raise, cst.Continue, cst.Break)):
             self.visit(node)
             return False
+        elif isinstance(node, cst.Expr):
+            self._switch_grad(self.evaluate(node.value).maker)
         else:
             self.visit(node)
         return True
+
+    def _switch_grad(self, step: Operation | None) -> None:
+        """``torch.set_grad_enabled(False)`` as a statement holds for what comes behind it."""
+        if step is None or not step.name.endswith("set_grad_enabled") or step.path:
+            return
+        self.frame.without_grad = switches_grad(step) is False
+        if self.frame.name == "<module>" and self.is_main():
+            self.gradless = self.frame.without_grad
 
     def _compound(self, node: cst.CSTNode) -> bool:
         if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
