@@ -230,3 +230,24 @@ OTHER = COMPILE + "other = torch.compile(y.cuda(), mode='max-autotune')\n"
 def test_graphs_of_several_models_share_their_memory(tmp_path: Path, body: str, compile: str, lines: list[int]) -> None:
     without_grad = "with torch" not in body
     assert [line for line, _ in found(tmp_path, main(body, compile, without_grad))] == lines
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("torch.set_grad_enabled(False)\n" + COLLECT + "return torch.stack(outs)", [10]),
+        ("torch.set_grad_enabled(False)\na = fast(x)\nb = fast(y)\nprint(a - b)", [8]),
+        ("torch.set_grad_enabled(False)\ntorch.set_grad_enabled(True)\na = fast(x)\nb = fast(y)\nprint(a - b)", []),
+        ("if y:\n    torch.set_grad_enabled(False)\na = fast(x)\nb = fast(y)\nprint(a - b)", []),
+        ("a = fast(x)\nb = fast(y)\ntorch.set_grad_enabled(False)\nprint(a - b)", []),
+    ],
+)
+def test_gradients_that_a_statement_switches_off(tmp_path: Path, body: str, lines: list[int]) -> None:
+    assert [line for line, _ in found(tmp_path, main(body, without_grad=False))] == lines
+
+
+def test_gradients_that_a_module_switches_off(tmp_path: Path) -> None:
+    source = main("a = fast(x)\nb = fast(y)\nprint(a - b)", without_grad=False)
+    assert [line for line, _ in found(tmp_path, source)] == []
+    source = source.replace("\n\n\n", "\n\ntorch.set_grad_enabled(False)\n\n\n", 1)
+    assert [line for line, _ in found(tmp_path, source)] == [9]

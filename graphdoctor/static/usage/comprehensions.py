@@ -17,8 +17,13 @@ class Comprehensions(Expressions):
         """What a comprehension makes."""
         if isinstance(node, cst.DictComp):
             return self._dict_comprehension(node)
-        items = self._rounds(node.for_in, self.evaluate(node.for_in.iter), node.elt)
-        return TrackedObject(node, items=items, number=self.new_number())
+        iterated = self.evaluate(node.for_in.iter)
+        items = self._rounds(node.for_in, iterated, node.elt)
+        return TrackedObject(node, items=items, alike=not self._is_spelled_out(iterated), number=self.new_number())
+
+    def _is_spelled_out(self, iterated: TrackedObject) -> bool:
+        """Whether each round over it is walked."""
+        return 0 < len(self.elements(iterated)) <= ONE_BY_ONE and not iterated.alike
 
     def _dict_comprehension(self, node: cst.DictComp) -> TrackedObject:
         iterated, target = self.evaluate(node.for_in.iter), node.for_in.target
@@ -28,14 +33,14 @@ class Comprehensions(Expressions):
         if state is not None and state.made_by == ".state_dict" and key and dotted(node.key) == key:
             # Its values are changed, ``{k: v.cpu() for k, v in model.state_dict().items()}``, and its keys are not.
             return replace(state, node=node, number=self.new_number())
-        return TrackedObject(node, items=items, number=self.new_number())
+        return TrackedObject(node, items=items, alike=not self._is_spelled_out(iterated), number=self.new_number())
 
     def _rounds(
         self, loop: cst.CompFor, iterated: TrackedObject, made: cst.BaseExpression, *others: cst.BaseExpression
     ) -> tuple[TrackedObject, ...]:
         """What a comprehension makes in its rounds: of all where few elements are spelled out, else of one."""
         elements = self.elements(iterated)
-        several = not 0 < len(elements) <= ONE_BY_ONE
+        several = not self._is_spelled_out(iterated)
         if several:
             elements = elements[:1] or (TrackedObject(loop.target, number=self.new_number()),)
         items = []

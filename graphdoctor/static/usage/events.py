@@ -41,6 +41,8 @@ class TrackedObject:
     value: Any = MISSING
     #: The elements of a list or tuple; one for all of a comprehension.
     items: tuple[TrackedObject, ...] = ()
+    #: The first of the items stands for more of them.
+    alike: bool = False
     #: The entries of a dict display.
     entries: tuple[tuple[TrackedObject, TrackedObject], ...] = ()
     #: The dotted name of something imported.

@@ -19,7 +19,7 @@ from graphdoctor.syntax.walk import children
 
 #: What stands in every file that uses the compiler: one of these words, or one of these patterns. What only marks
 #: tensors and functions for a compiler that others call is nothing that the usage rules look at.
-_WORDS = ("compile_regions", "dynamo_backend", "DynamoPlugin", "TORCH_LOGS")
+_WORDS = ("compile_regions", "dynamo_backend", "DynamoPlugin", "torch_compile_mode", "TORCH_LOGS")
 _OF_TORCH = re.compile(
     r"torch\.(compile(?!r\.is_)|_dynamo(?!\.(?:mark_|maybe_mark_|allow_in_graph|assume_constant_result|is_compiling))"
     r"|_inductor|_functorch|_export|export|_prims|_logging|ao\.quantization)"

@@ -134,7 +134,7 @@ class Statements(Conditions):
     def _for(self, node: cst.For) -> None:
         iterated = self.evaluate(node.iter)
         elements = self.elements(iterated)
-        if 0 < len(elements) <= ONE_BY_ONE and not isinstance(iterated.node, (cst.ListComp, cst.GeneratorExp)):
+        if 0 < len(elements) <= ONE_BY_ONE and not iterated.alike:
             for element in elements:
                 self.assign(node.target, element)
                 self.block(node.body.body)
