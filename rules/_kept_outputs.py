@@ -11,6 +11,7 @@ from graphdoctor.static.usage.events import dotted
 from graphdoctor.static.usage.outputs import OUTPUT_PARTS, VIEWS
 from graphdoctor.syntax.walk import children, walk
 
+from ._beside import is_beside
 from ._collected import METADATA, NO_READS, Lists
 from ._places import SCOPES, Loop, Places, base, else_body, ends, is_constant, is_one, shown, until
 
@@ -76,6 +77,7 @@ class Outputs:
         #: What is stored in lists and dicts in the first round: the node, and the name of the list.
         self._stored: list[tuple[cst.CSTNode, str]] = []
         self._read: Kept | None = None
+        self._given: Kept | None = None
 
     @property
     def is_inside(self) -> bool:
@@ -86,6 +88,11 @@ class Outputs:
         """What names the output where it is read after the next call."""
         self._follow()
         return self._read
+
+    def given_to_next(self) -> Kept | None:
+        """Where the next call gets the output."""
+        self._follow()
+        return self._given
 
     def read_after_loop(self) -> Kept | None:
         """The list that collects the outputs of a loop and is read behind it."""
@@ -303,9 +310,15 @@ class Outputs:
         for call in calls:
             if call in self._calls and (call is not self._call or self._begun):
                 if not self._state.pending:
+                    self._gives(call)
                     self._state.overwritten |= self._state.names
                     self._beside(node, call)
                 self._state.pending = self._pending
+
+    def _gives(self, call: cst.Call) -> None:
+        for arg in call.args:
+            if self._given is None and self._holds(arg.value):
+                self._given = Kept(self._is_output(arg.value) or "", arg.value)
 
     def _beside(self, node: cst.BaseExpression, call: cst.CSTNode) -> None:
         """What is computed with beside a call in the same expression is read behind it: ``a - fast(y)``."""
@@ -354,31 +367,7 @@ class Outputs:
 
     def is_beside_next(self) -> bool:
         """Whether one expression takes it and what a later call gives: ``fast(x) - fast(y)``."""
-        holder = self._holder(self._call)
-        others = [call for call in self._calls if call is not self._call and call in self._parents]
-        return not self._pending and any(
-            holder is not None
-            and self._holder(call) is holder
-            and self._places.order[self._call] < self._places.order[call]
-            for call in others
-        )
-
-    def _holder(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The operation, display or call that takes an output, or a part or view of it."""
-        for around in self._above(node):
-            attribute = around.attr.value if isinstance(around, cst.Attribute) else None
-            called = self._parents.get(around)
-            if attribute in VIEWS and isinstance(called, cst.Call):
-                return self._holder(called)
-            if attribute in OUTPUT_PARTS:
-                return self._holder(around)
-            if isinstance(around, cst.Arg):
-                return called if isinstance(called, cst.Call) and dotted(called.func) not in NO_READS else None
-            if isinstance(around, cst.Element):
-                handed = self._parents[called] if called is not None else None
-                return called if isinstance(handed, cst.Arg) and self._lists.is_given(handed) else None
-            return around if isinstance(around, cst.BinaryOperation) else None
-        return None
+        return not self._pending and is_beside(self._places, self._call, self._calls)
 
     def _found(self, name: str, node: cst.CSTNode) -> None:
         self._read = self._read or Kept(name, node)

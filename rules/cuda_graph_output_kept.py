@@ -2,17 +2,19 @@
 
 What: What a function gives that is compiled with CUDA graphs (`mode="reduce-overhead"`, `"max-autotune"`,
 `options={"triton.cudagraphs": True}` or `backend="cudagraphs"`), or a part or view of it, is read after the next call
-of such a function, the same or another one: a list collects it in a loop and is read behind the loop, or a name keeps
-it, also from one round to the next.
+of such a function, the same or another one: a list collects it in a loop and is read behind the loop, a name keeps it,
+also from one round to the next, or the next call is given it.
 
 Why: The tensors lie in the memory of the graph, which the next call writes. To read them then raises `RuntimeError:
-accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run`. While a `backward()` is
+accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run`; where both calls only replay a
+graph, behind a warm-up, a tensor has the values of the later call, and nothing is said. While a `backward()` is
 outstanding they are kept, so calls with gradients are reported behind a `backward()` only. What is computed of them is
 a tensor of its own. A model that stays on the CPU uses no CUDA graphs.
 
 Fix: Keep `.clone()` of it, made outside the compiled function, or a copy on the CPU; or compile with
-`mode="max-autotune-no-cudagraphs"`. `torch.compiler.cudagraph_mark_step_begin()` keeps nothing: it says that a step
-begins, whose outputs take the place of those before.
+`mode="max-autotune-no-cudagraphs"`. `torch.compiler.cudagraph_mark_step_begin()` says that a step begins, whose outputs
+take the place of those before: called once before several calls it keeps what they give, called before each it keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -101,6 +103,20 @@ def main(model, batch, noise):
 def f(x):
     return x * 2
 """,
+    """\
+import torch
+
+
+@torch.no_grad()
+def main(model, batch, steps):
+    fast = torch.compile(model.cuda(), mode="reduce-overhead")
+    for _ in range(steps):
+        batch = fast(batch)  # flagged
+    return batch
+
+def f(x):
+    return x * 2
+""",
 )
 
 CLEAN = (
@@ -172,7 +188,7 @@ import torch
 def main(model, batch, steps):
     fast = torch.compile(model.cuda(), mode="reduce-overhead")
     for _ in range(steps):
-        batch = fast(batch)
+        batch = fast(batch.clone())
     return batch
 
 def f(x):
@@ -200,6 +216,12 @@ _MARKS = "mark_step_begin"
 _AWARE = re.compile(r"overwritten by a subsequent|cudagraph_trees|slow_path_cudagraph")
 #: Calls after which the graphs are recorded anew, in other memory.
 _RESETS = re.compile(r"(_dynamo|compiler)\.reset\(")
+
+_OUTSIDE = "made outside the compiled function"
+_OTHERWISE = (
+    'or compile with `mode="max-autotune-no-cudagraphs"`; `cudagraph_mark_step_begin()` before each call does not keep '
+    "it, one before all of them does"
+)
 
 
 def check_output(event: Output) -> Hit | None:
@@ -252,7 +274,14 @@ def _kept(first: Output, event: Output) -> Hit | None:
         if kept is None and first is not event and outputs.is_beside_next():
             kept = Kept("", first.node)
         kept = Kept(kept.name, first.node) if kept is not None else None
-    return _hit(first, kept) if kept is not None else None
+    if kept is not None:
+        return _hit(first, kept, event)
+    is_call = event.node is event.made.node and first.without_grad and event.without_grad and not pending
+    given = outputs.given_to_next() if is_call and _MARKS not in source.text else None
+    if given is None or (first is event and _varies(first, body)):
+        return None
+    words = f"{code(first)} gives memory of a CUDA graph: {code(event)} gets it, and reads it after it was overwritten"
+    return Hit(event, words, f"give it `.clone()` of that, {_OUTSIDE}; {_OTHERWISE}", "likely", node=given.node)
 
 
 def _varies(event: Output, body: cst.CSTNode) -> bool:
@@ -263,12 +292,11 @@ def _varies(event: Output, body: cst.CSTNode) -> bool:
     return any(dotted(name) == root for loop in loops for name in walk(loop.target) if isinstance(name, cst.Name))
 
 
-def _hit(event: Output, kept: Kept) -> Hit:
+def _hit(event: Output, kept: Kept, later: Output) -> Hit:
     keeps = f"`{kept.name}` keeps it, and the" if kept.name else "the"
     words = f"{code(event)} gives memory of a CUDA graph: {keeps} next call overwrites it before it is read"
-    advice = (
-        "keep `.clone()` of it, made outside the compiled function, or `.cpu()`; or compile with "
-        '`mode="max-autotune-no-cudagraphs"`; `cudagraph_mark_step_begin()` does not keep it'
-    )
     sure = is_sure(event.made) and not event.site.conditional
+    # What was measured with gradients fails by the gradients themselves, too.
+    sure = sure and event.without_grad and later.without_grad
+    advice = f"keep `.clone()` of it, {_OUTSIDE}, or `.cpu()`; {_OTHERWISE}"
     return Hit(event, words, advice, "certain" if sure else "likely", node=kept.node)

@@ -108,7 +108,6 @@ def test_names_that_are_read_after_the_next_call(tmp_path: Path, body: str, line
         "a = fast(x).clone()\nb = fast(y)\nreturn a - b",
         "a = fast(x)\nprint(a.sum())\nb = fast(y)\nprint(b.sum())",
         "a = fast(x)\nb = fast(a * 2)\nreturn b",
-        "for _ in range(10):\n    y = fast(y)\nreturn y",
         "ema = fast(x)\nfor x in xs:\n    ema = 0.9 * ema + 0.1 * fast(x)\nreturn ema",
         "a = fast(x)\ntorch._dynamo.reset()\nb = fast(y)\nreturn a - b",
         "a = fast(x)\nb = fast(y)\nprint(a.shape, b)",
@@ -251,3 +250,34 @@ def test_gradients_that_a_module_switches_off(tmp_path: Path) -> None:
     assert [line for line, _ in found(tmp_path, source)] == []
     source = source.replace("\n\n\n", "\n\ntorch.set_grad_enabled(False)\n\n\n", 1)
     assert [line for line, _ in found(tmp_path, source)] == [9]
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("for _ in range(10):\n    y = fast(y)\nreturn y", [9]),
+        ("for _ in range(10):\n    y = fast(y, y)[0]\nreturn y", [9]),
+        ("for x in xs:\n    y, z = fast(x, z)\nreturn y", [9]),
+        ("for x in xs:\n    y = fast(x, cache=y).logits\nreturn y", [9]),
+        ("a = fast(x)\nb = other(a)\nreturn b", [10]),
+        ("return other(fast(x).detach())", [9]),
+        ("for _ in range(10):\n    y = fast(y.clone())\nreturn y", []),
+        ("for _ in range(10):\n    y = fast(y).clone()\nreturn y", []),
+        ("for _ in range(10):\n    y = y - fast(y)\nreturn y", []),
+        ("for _ in range(10):\n    y = fast(y).argmax(-1)\nreturn y", []),
+        ("for _ in range(10):\n    torch.compiler.cudagraph_mark_step_begin()\n    y = fast(y)\nreturn y", []),
+        ("a = fast(x)\nb = other(a.clone())\nreturn b", []),
+        ("a = fast(x)\nb = other(a * 2)\nreturn b", []),
+        ("a = fast(x)\nb = loss_of(a)\nreturn b", []),
+        ("with torch.enable_grad():\n    a = fast(x)\n    b = other(a)\nreturn b", []),
+        ("for fast in xs:\n    x = fast(x)\nreturn x", []),
+    ],
+)
+def test_outputs_that_the_next_call_is_given(tmp_path: Path, body: str, lines: list[int]) -> None:
+    compile = OTHER if "other" in body else COMPILE
+    assert found(tmp_path, main(body, compile)) == [(line, "likely") for line in lines]
+
+
+def test_calls_with_gradients_are_likely(tmp_path: Path) -> None:
+    body = COLLECT + "    loss_of(x).backward()\nreturn outs"
+    assert found(tmp_path, main(body, without_grad=False)) == [(9, "likely")]
