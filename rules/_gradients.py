@@ -207,17 +207,19 @@ def _is_eager(step: Operation) -> bool:
 
 
 def _copies_gradients(call: Operation) -> bool:
-    """Whether what wraps a model keeps its gradients in memory of its own."""
+    """Whether what wraps a model keeps its gradients in memory of its own, whatever the conditions of the program."""
     steps = call.receiver.steps if call.receiver is not None else ()
-    in_buckets = (s.kwargs.get("gradient_as_bucket_view") for s in steps if s.name in DDP)
-    return any(each is not None and each.value is not False for each in in_buckets) or any(
-        step.name in (*FSDP, *FULLY_SHARD) for step in steps
-    )
+    return any(_has_buckets(step) for step in steps if set(step.path) <= set(call.path))
+
+
+def _has_buckets(step: Operation) -> bool:
+    views = step.kwargs.get("gradient_as_bucket_view") if step.name in DDP else None
+    return step.name in (*FSDP, *FULLY_SHARD) or (views is not None and views.value is not False)
 
 
 def is_parallel(call: Operation) -> bool:
-    """Whether the model is wrapped for data-parallel training."""
-    return call.receiver is not None and call.receiver.find(*DDP) is not None
+    """Whether the model is wrapped for data-parallel training, on some path."""
+    return call.receiver is not None and call.receiver.find(*DDP, *FSDP, *FULLY_SHARD) is not None
 
 
 def _by_model(calls: Iterable[Operation]) -> Iterable[list[Operation]]:

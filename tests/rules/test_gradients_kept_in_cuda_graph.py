@@ -236,3 +236,24 @@ def test_two_models_with_an_optimizer_each(tmp_path: Path) -> None:
 )
 def test_libraries_that_accumulate(tmp_path: Path, source: str, lines: list[int]) -> None:
     assert [line for line, _ in found(tmp_path, HEAD + source)] == lines
+
+
+def test_a_helper_that_may_wrap_the_model(tmp_path: Path) -> None:
+    source = (
+        "import torch\nfrom torch.distributed.fsdp import fully_shard\n"
+        "from torch.nn.parallel import DistributedDataParallel as DDP\n\n\n"
+        "def prepare(model, config):\n    if config.use_ddp:\n        return DDP(model)\n"
+        "    if config.use_fsdp:\n        fully_shard(model)\n    return model\n\n\n"
+        "def main(config, Net, opts, xs):\n    model = Net().to(config.device)\n    if config.compile:\n"
+        "        model = torch.compile(model, mode='reduce-overhead')\n    model = prepare(model, config)\n"
+        "    for _ in range(config.n):\n        for opt in opts:\n            opt.zero_grad(set_to_none=True)\n"
+        "        for micro_batch in range(config.accumulation):\n            loss, out = model(next(xs))\n"
+        "            loss /= config.accumulation\n            loss.backward()\n"
+    )
+    assert found(tmp_path, source) == [(25, "likely")]
+    sharded = source.replace("    if config.use_fsdp:\n        fully", "    fully")
+    assert found(tmp_path, sharded) == []
+    marked = source.replace(
+        "        for micro", "        torch.compiler.cudagraph_mark_step_begin()\n        for micro"
+    )
+    assert found(tmp_path, marked) == []
