@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +32,12 @@ _HANDS_ON = frozenset(("append", "extend", "update"))
 #: The method calls that give parameters of a model.
 _PARAMETERS = frozenset((".parameters", ".named_parameters", ".get_parameters", ".trainable_parameters"))
 
+#: A function that calls something of this name trains its parameters.
+_CALLS_MODEL = re.compile(
+    r"(model|net|encoder|decoder|policy|actor|critic|agent|student|module)\w*(\.\w+)*\(", re.IGNORECASE
+)
+_LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
+
 _Body = cst.FunctionDef | cst.Module
 _Seeds = frozenset[cst.CSTNode]
 _NONE: _Seeds = frozenset()
@@ -59,7 +66,22 @@ class Gradients:
     def graph_calls(self) -> Sequence[Operation]:
         """The calls with gradients of models that are compiled with CUDA graphs, and whose gradients stay there."""
         found = (step for step in self._log if step.name == ".__call__" and not step.without_grad)
-        return [step for step in found if calls_graphs(step, self._source.text) and not _copies_gradients(step)]
+        calls = (step for step in found if calls_graphs(step, self._source.text) and not _copies_gradients(step))
+        return [step for step in calls if self._has_parameters(step)]
+
+    def _has_parameters(self, call: Operation) -> bool:
+        """Whether what is called has parameters that are trained: neither a loss nor a frozen model."""
+        receiver = call.receiver
+        inner = unwrapped(receiver) if receiver is not None else None
+        frozen = inner.find(".requires_grad_") if inner is not None else None
+        given = frozen.argument(0, "requires_grad") if frozen is not None else None
+        if inner is None or (given is not None and given.value is False):
+            return False
+        if isinstance(inner.code, Function):
+            own = inner.code.module is self._source
+            return own and _CALLS_MODEL.search(self._source.code(inner.code.node)) is not None
+        called = call.node.func if isinstance(call.node, cst.Call) else call.node
+        return _LOSS.search(f"{inner.made_by} {dotted(inner.node)} {dotted(called)}") is None
 
     def backwards(self) -> Iterator[Backward]:
         """The backward passes, each once per model that is called once for it.

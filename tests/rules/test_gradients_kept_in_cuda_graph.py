@@ -238,6 +238,22 @@ def test_libraries_that_accumulate(tmp_path: Path, source: str, lines: list[int]
     assert [line for line, _ in found(tmp_path, HEAD + source)] == lines
 
 
+@pytest.mark.parametrize(
+    ("compile", "call", "lines"),
+    [
+        ("fast = torch.compile(loss_of, mode='reduce-overhead')\n", "fast(model(x), y)", []),
+        ("loss_of = torch.compile(loss_of, mode='reduce-overhead')\n", "loss_of(model(x), y)", []),
+        ("crit = torch.compile(nn.MSELoss().cuda(), mode='reduce-overhead')\n", "crit(model(x), y)", []),
+        ("fast = torch.compile(lambda x: model(x).mean(), mode='reduce-overhead')\n", "fast(x.cuda())", [9]),
+        ("fast = torch.compile(lambda a, b: (a - b).abs().mean(), mode='reduce-overhead')\n", "fast(model(x.cuda()), y)", []),
+        ("model.requires_grad_(False)\nfast = torch.compile(model.cuda(), mode='reduce-overhead')\n", "(fast(x) - y)", []),
+    ],
+)  # fmt: skip
+def test_what_has_parameters(tmp_path: Path, compile: str, call: str, lines: list[int]) -> None:
+    body = KEEP.replace("fast(x).sum()", call).replace("for x", "n = 2\nfor x")
+    assert [line for line, _ in found(tmp_path, main(body, compile))] == lines
+
+
 def test_a_helper_that_may_wrap_the_model(tmp_path: Path) -> None:
     source = (
         "import torch\nfrom torch.distributed.fsdp import fully_shard\n"
