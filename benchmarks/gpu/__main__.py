@@ -1,11 +1,11 @@
 """What graphdoctor says and measures on a GPU, in some eight minutes and without a network.
 
-    python -m benchmarks.gpu [--json FILE] [--parts scans,planted,forms,timing] [--docs docs/benchmarks.md]
+    python -m benchmarks.gpu [--json FILE] [--parts scans,planted,forms,outputs,timing] [--docs docs/benchmarks.md]
 
 The demo and four models of transformers are scanned on the GPU and on the CPU, whose breaks have to agree; planted
-cases have to be found by the checks of the device; forms of code for a GPU have to break where they are marked; modes,
-backends, AMP, a compiled optimizer and the caches are timed. Each result is written at once.
-Without a GPU it ends with one line.
+cases have to be found by the checks of the device; forms of code for a GPU have to break where they are marked, and
+programs that keep what CUDA graphs give have to raise; modes, backends, AMP, a compiled optimizer and the caches are
+timed. Each result is written at once. Without a GPU it ends with one line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu import forms, scans
+from benchmarks.gpu import forms, graph_outputs, scans
 
 _ROOT = Path(__file__).parents[2]
 _RESULTS = _ROOT / "benchmarks/results/gpu.json"
@@ -30,14 +30,20 @@ _BETWEEN = ("<!-- python -m benchmarks.gpu -->\n", "<!-- end gpu -->")
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", default=_RESULTS)
-    parser.add_argument("--parts", default="scans,planted,forms,timing")
+    parser.add_argument("--parts", default="scans,planted,forms,outputs,timing")
     parser.add_argument("--docs", type=Path, metavar="FILE", help="write the table into this file")
     options = parser.parse_args()
     if reason := _missing():
         print(f"nothing was measured: {reason}")
         return 1
     found: dict[str, Any] = {"versions": _versions()}
-    parts = {"scans": scans.compared, "planted": scans.planted, "forms": forms.run, "timing": _timings}
+    parts = {
+        "scans": scans.compared,
+        "planted": scans.planted,
+        "forms": forms.run,
+        "outputs": graph_outputs.run,
+        "timing": _timings,
+    }
     for part in options.parts.split(","):
         found[part] = {}
         for name, result in parts[part]():
@@ -51,7 +57,8 @@ def main() -> int:
         options.docs.write_text(text, encoding="utf-8")
     wrong = [name for name, result in found.get("scans", {}).items() if not result.get("breaks_agree")]
     wrong += [name for name, result in found.get("planted", {}).items() if not result["found"]]
-    wrong += [name for name, result in found.get("forms", {}).items() if result["differs"]]
+    for part in ("forms", "outputs"):
+        wrong += [name for name, result in found.get(part, {}).items() if result["differs"]]
     said = f"not as on the CPU, not found, or not as marked: {', '.join(wrong)}"
     print(said if wrong else "breaks agree, each case is found, and each form does as it is marked")
     return 1 if wrong else 0
@@ -103,10 +110,11 @@ def table(found: dict[str, Any]) -> str:
     if planted := found.get("planted"):
         lines += ["", "| Planted | Told |", "|---|---|"]
         lines += [f"| {name} | {'yes' if result['found'] else 'no'} |" for name, result in planted.items()]
-    if checked := found.get("forms"):
-        differ = [name for name, result in checked.items() if result["differs"]]
-        lines += ["", f"Of {len(checked)} forms of code for a GPU {len(checked) - len(differ)} did as they are marked."]
-        lines += [f"- {name}: {checked[name]['differs']}" for name in differ]
+    for part, what in (("forms", "forms of code for a GPU"), ("outputs", "programs with CUDA graphs")):
+        if checked := found.get(part):
+            differ = [name for name, result in checked.items() if result["differs"]]
+            lines += ["", f"Of {len(checked)} {what} {len(checked) - len(differ)} did as they are marked."]
+            lines += [f"- {name}: {checked[name]['differs']}" for name in differ]
     if timed := found.get("timing"):
         lines += ["", "| Timed | First call (s) | Later (ms) | Quartiles |", "|---|---|---|---|"]
         lines += [_timing_row(name, result) for name, result in timed.items()]
