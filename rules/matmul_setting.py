@@ -80,6 +80,7 @@ def f(x):
     return x @ x.t()
 """,
     """\
+# torch >=2.10
 import torch
 
 torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
