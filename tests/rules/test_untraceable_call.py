@@ -1,14 +1,222 @@
-"""Calls into packages that need not be installed."""
+"""Library functions that Dynamo does not trace, told by their arguments or by what torch does not have."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from graphdoctor.lint.engine import analyse
 
-NET = """\
+SOURCE = """\
+import numpy as np
+import torch
+import torch.nn as nn
+from pydantic import BaseModel
+
+
+class Inputs(BaseModel):
+    time: torch.Tensor
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        low, high = torch.tensor(0.0), torch.tensor(1.0)
+        checked = torch.distributions.Uniform(low, high, validate_args=True)  # found
+        plain = torch.distributions.Uniform(low, high)
+        both = torch.distributions.Independent(plain, 0, validate_args=True)
+        middle = np.nanmean(np.ones(3))  # found
+        mean = np.mean(np.ones(3))
+        given = Inputs(time=x)  # found
+        return given.time * checked.sample() * both.sample() * middle * mean
+"""
+
+
+def test_what_is_not_traced(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(SOURCE)
+    found = analyse([(file, "model.py")]).findings
+    marked = [number for number, line in enumerate(SOURCE.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+    first, _, last = (f.suggestion for f in found)
+    assert "validate_args" in first and last.startswith("check the values before")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "torch.cov(x)",
+        "x.cov()",
+        "torch.corrcoef(x)",
+        "x.corrcoef()",
+        "torch.distributions.Wishart(x.exp().sum() + 4, torch.eye(4))",
+        "torch.distributions.Binomial(3, logits=x).entropy()",
+        "torch.distributions.Multinomial(3, logits=x).entropy()",
+    ],
+)
+def test_a_function_of_torch_that_reads_the_data(tmp_path: Path, splits: Callable[..., bool], read: str) -> None:
+    torch = pytest.importorskip("torch")
+    source = f"import torch\n\n\n@torch.compile(backend='eager')\ndef f(x: torch.Tensor):\n    return {read}\n"
+    file = tmp_path / "model.py"
+    file.write_text(source)
+    assert [f.rule for f in analyse([(file, "model.py")]).findings] == ["GD405"]
+    assert splits(source, "f", torch.rand(4, 4))
+
+
+MATCHER = """\
+import cv2
+import pandas as pd
+import torch.nn as nn
+from scipy.optimize import linear_sum_assignment
+
+
+class Matcher(nn.Module):
+    def forward(self, cost):
+        pairs = [linear_sum_assignment(c) for c in cost.cpu()]  # found
+        frame = pd.DataFrame({"a": [1]})  # found
+        mean = frame.mean()
+        small = cv2.resize(cost.numpy(), (2, 2), interpolation=cv2.INTER_AREA)  # found
+        return pairs, mean, small
+"""
+
+
+def test_packages_that_work_on_data_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(MATCHER)
+    found = analyse([(file, "model.py")]).findings
+    marked = [number for number, line in enumerate(MATCHER.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+    assert all("outside the compiled code" in f.suggestion for f in found)
+
+
+COMPILED_BY_NUMBA = """\
+import numba
+import torch
+import torch.nn as nn
+from numba import njit
+
+
+@njit
+def path_of(costs):
+    return costs.argmin()
+
+
+@numba.vectorize
+def grow(value):
+    return value + 1
+
+
+class Aligner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.steps = grow(3)
+
+    def forward(self, x):
+        best = path_of(x.detach().numpy())  # found
+        return x * best * torch.from_numpy(grow(x.detach().numpy())) * self.steps  # found
+"""
+
+
+def test_what_numba_compiles(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(COMPILED_BY_NUMBA)
+    found = analyse([(file, "model.py")]).findings
+    marked = [n for n, line in enumerate(COMPILED_BY_NUMBA.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+
+
+OPERATORS = """\
+import torch
+import torch.nn as nn
+
+
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __mul__(self, other):
+        return other * self.factor
+
+    def __rmul__(self, other):
+        return other * self.factor
+
+
+class Store:
+    def __init__(self, last):
+        self.last = last
+
+
+class Net(nn.Module):
+    def forward(self, x, known: bool):
+        scale = Scale(x.mean())
+        y = scale * x  # found
+        parts = {"x": x, "store": Store(y), "scale": scale}
+        for name in parts:
+            y = parts[name] * y
+        either = scale if known else Scale(2.0)
+        y = either * y  # found
+        return x * (scale if known else y) + y
+"""
+
+
+def test_an_operator_of_what_may_be_a_tensor(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(OPERATORS)
+    found = analyse([(file, "model.py")]).findings
+    marked = [number for number, line in enumerate(OPERATORS.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+
+
+TRACKED = """\
+import torch
+import torch.nn as nn
+import mlflow
+import wandb
+from torch.utils.tensorboard import SummaryWriter
+
+run = wandb.init(project="demo")
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.writer = SummaryWriter()
+
+    def forward(self, x):
+        y = self.layer(x)
+        wandb.log({"mean": y.mean()})  # found
+        run.log({"mean": 1.0})  # found
+        self.writer.add_scalar("mean", y.mean(), 1)  # found
+        if not torch.compiler.is_compiling():
+            mlflow.log_metric("mean", 1.0)
+        return y
+
+
+def train(net, x):
+    wandb.log({"loss": net(x).sum()})
+
+
+def video(frames: torch.Tensor):
+    return wandb.Video(frames.cpu().numpy(), fps=int(frames.max().item()))
+
+
+__all__ = ["video"]
+"""
+
+
+def test_what_experiments_are_logged_with(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(TRACKED)
+    found = analyse([(file, "model.py")]).findings
+    marked = [number for number, line in enumerate(TRACKED.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+    assert all(f.suggestion.startswith("return the value and log it behind the call") for f in found)
+    assert {f.fix.safety for f in found if f.fix} == {"unsafe"}
+
+
+_OF_PACKAGES = """\
 import cupy
 import PIL
 from torch import nn
@@ -31,5 +239,5 @@ class Net(nn.Module):
 )
 def test_the_version_of_a_package_is_plain_text(tmp_path: Path, line: str, found: list[str]) -> None:
     file = tmp_path / "net.py"
-    file.write_text(NET.format(line=line))
+    file.write_text(_OF_PACKAGES.format(line=line))
     assert [finding.rule for finding in analyse([(file, file.name)]).findings] == found
