@@ -280,7 +280,8 @@ def _kept(first: Output, event: Output) -> Hit | None:
     given = outputs.given_to_next() if is_call and _MARKS not in source.text else None
     if given is None or (first is event and _varies(first, body)):
         return None
-    words = f"{code(first)} gives memory of a CUDA graph: {code(event)} gets it, and reads it after it was overwritten"
+    taker = "its next call" if first.node is event.node else code(event)
+    words = f"{code(first)} gives memory of a CUDA graph: {taker} gets it, and reads it after it was overwritten"
     return Hit(event, words, f"give it `.clone()` of that, {_OUTSIDE}; {_OTHERWISE}", "likely", node=given.node)
 
 
