@@ -41,6 +41,7 @@ ADVICE = {
     "torch.cuda.nvtx.range_push": _MARKS,
     "torch.cuda.nvtx.range_pop": _MARKS,
     "torch.cuda.nvtx.range_start": _MARKS,
+    "torch.cuda.nvtx.range.__call__": _MARKS,
     **{f"nvtx.{name}": _MARKS for name in ("push_range", "pop_range", "start_range", "mark")},
     "torch.cuda.Event.elapsed_time": "time around the call that is compiled",
     "torch.Event.elapsed_time": "time around the call that is compiled",

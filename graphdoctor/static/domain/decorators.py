@@ -26,6 +26,9 @@ OTHER_COMPILER = "other-compiler"
 #: Marks a function that numba compiles when it is called: Dynamo cannot trace the call.
 NUMBA = "numba"
 
+#: Marks a function that runs in a range for a profiler of NVIDIA, which Dynamo does not enter.
+NVTX_RANGE = "torch.cuda.nvtx.range"
+
 #: The attribute by which ``torch.compiler.assume_constant_result`` marks a function.
 _CONSTANT = "_dynamo_marked_constant"
 

@@ -10,6 +10,7 @@ from graphdoctor.static.domain.decorators import (
     DEFAULT_OF_LOOKUP,
     NOTHING,
     NUMBA,
+    NVTX_RANGE,
     OTHER_COMPILER,
     Effect,
     is_of_numba,
@@ -99,6 +100,8 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
         markers.add(OTHER_COMPILER)
     if is_of_numba(named):
         markers.add(NUMBA)
+    if NVTX_RANGE in named:
+        markers.add(NVTX_RANGE)
     owner = frame.scope.names.get(_OWNER) if frame.scope.kind == "class" else None
     prefix = "" if frame.name == "<module>" else f"{frame.name}."
     if isinstance(owner, Class):

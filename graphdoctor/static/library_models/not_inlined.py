@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.static.domain.decorators import NUMBA, OTHER_COMPILER
+from graphdoctor.static.domain.decorators import NUMBA, NVTX_RANGE, OTHER_COMPILER
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import EXTENSION
 from graphdoctor.static.domain.values import UNKNOWN, Function, Value
@@ -39,6 +39,8 @@ def _said_as(function: Function) -> str:
     info = function.info
     if "disable" in info.markers:
         return "torch.compiler.disable.__call__"
+    if NVTX_RANGE in info.markers:
+        return f"{NVTX_RANGE}.__call__"
     if NUMBA in info.markers:
         return f"{EXTENSION}{info.module.name}.{info.qualname}"
     return "torch.library.custom_op.__call__" if "custom_op" in info.markers else ""
