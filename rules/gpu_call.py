@@ -33,7 +33,7 @@ TORCH = ">=2.6"
 _MARKS = "mark the range around the call that is compiled, or put it under `if not torch.compiler.is_compiling():`"
 _PROFILE = "start and stop the profiler around the call that is compiled"
 _SEVERAL = "use `DistributedDataParallel`, which is made outside the compiled code"
-#: What each is replaced by. Seen to break on a GPU with torch 2.11; its tables are those of 2.13 and 2.15.
+#: What to do in place of each. Seen to break on a GPU with torch 2.11; the sources of 2.13 and 2.15 treat them alike.
 ADVICE = {
     "torch.cuda.set_device": "choose the device before the call that is compiled",
     "torch.cuda.synchronize": "wait behind the call that is compiled",

@@ -26,12 +26,12 @@ TORCH = ">=2.6"
 
 PACKAGES = ("torch", "torch.random", "torch.cuda", "torch.cuda.random", "torch.mps", "torch.xpu")
 FUNCTIONS = (
-    "manual_seed", "manual_seed_all", "seed_all", "initial_seed", "get_rng_state", "get_rng_state_all",
+    "manual_seed", "manual_seed_all", "initial_seed", "get_rng_state", "get_rng_state_all",
     "set_rng_state", "set_rng_state_all", "Generator",
 )  # fmt: skip
 
-#: What a graph held before torch 2.13.
-_ON_A_GPU = ("manual_seed", "manual_seed_all", "seed_all")
+#: Functions of a GPU that a graph may hold before torch 2.13.
+_ON_A_GPU = ("manual_seed", "manual_seed_all")
 
 BREAKS = (
     """\

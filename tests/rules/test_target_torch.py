@@ -50,3 +50,21 @@ def test_functions_of_numpy_that_are_not_traced_are_those_that_torch_has_not() -
     import torch._numpy
 
     assert {name for name in WITHOUT_TENSORS if hasattr(torch._numpy, name.partition(".")[2])} == set()
+
+
+@pytest.mark.parametrize(
+    ("call", "version", "breaks"),
+    [
+        ("torch.cuda.manual_seed(0)", "2.11.0", False),
+        ("torch.cuda.manual_seed(0)", "2.13.0", True),
+        ("torch.cuda.seed_all()", "2.13.0", False),
+        ("torch.cuda.synchronize()", "2.6.0", False),
+        ("torch.cuda.synchronize()", "2.11.0", True),
+        ("torch.cuda.synchronize()", "2.13.0", False),
+    ],
+)
+def test_calls_for_a_gpu_that_only_some_versions_trace(tmp_path: Path, call: str, version: str, breaks: bool) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(f"import torch\n\n\n@torch.compile\ndef f(x):\n    {call}\n    return x * 2\n")
+    active = catalog.holding(catalog.rules(), version)
+    assert bool(analyse([(file, file.name)], active).findings) is breaks

@@ -23,7 +23,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, imports
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import pydantic_models
+from graphdoctor.static.library_models import pydantic_models, torch_functions
 from graphdoctor.static.memo.summaries import object_key
 
 
@@ -63,7 +63,7 @@ def instantiate(
     if info.is_module and interpreter.frame.compiled:
         interpreter.emit(Call, node, qualname="torch.nn.Module.__init__", args=args, kwargs=kwargs, receiver=instance)
     if init is None:
-        _children(info, instance, args)
+        hold_children(instance, args)
     return instance
 
 
@@ -73,23 +73,24 @@ def _made_by_dataclass(info: ClassInfo) -> bool:
     return nearest is not None and "__init__" not in nearest.attrs
 
 
-def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> None:
-    """Subclasses of ModuleList and Sequential hold children like their base."""
-    for name in info.externals:
-        last = name.rpartition(".")[2]
-        if last in ("ModuleList", "Sequential") and CHILDREN not in instance.attrs:
-            instance.attrs[CHILDREN] = args[0] if args and last == "ModuleList" else Seq("list", args)
+def hold_children(module: Instance, args: tuple[Value, ...]) -> bool:
+    """Whether the class of ``module`` derives from a container of torch, which is given ``args``: its children."""
+    bases = (base for base in module.info.externals if base.endswith((".ModuleList", ".Sequential")))
+    base = next(bases, None)
+    if base is not None:
+        made = torch_functions.torch_module(base, args) if args else None
+        module.attrs[CHILDREN] = Seq("list", ()) if made is None else made.children or UNKNOWN
+    return base is not None
 
 
 def add_child(module: Instance, child: Value) -> bool:
-    """Whether ``module`` holds its children in order, as containers do; then ``child`` is behind them."""
+    """Whether ``module`` is a container, which then holds ``child`` too; how often is not known, as in a loop."""
     known = module.attrs.get(CHILDREN)
     if not isinstance(known, Seq):
         return False
-    if known.items is None:
-        module.attrs[CHILDREN] = Seq("list", None, join(child, known.element))
-    else:
-        module.attrs[CHILDREN] = Seq("list", (*known.items, child))
+    module.attrs[CHILDREN] = Seq(
+        "list", None, join(child, *(known.items if known.items is not None else (known.element,)))
+    )
     return True
 
 

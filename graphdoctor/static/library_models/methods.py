@@ -14,7 +14,6 @@ from graphdoctor.static.domain.program import METRICS
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, shows_a_tensor
 from graphdoctor.static.domain.value_functions import is_sure_tensor, is_text, join, options, walk
 from graphdoctor.static.domain.values import (
-    CHILDREN,
     HOOKS,
     NONE,
     UNKNOWN,
@@ -215,11 +214,6 @@ def _returned(
     return UNKNOWN
 
 
-def _container_base(module: Instance) -> str | None:
-    """The container of torch that a class derives from: ``torch.nn.Sequential``."""
-    return next((base for base in module.info.externals if base.endswith((".ModuleList", ".Sequential"))), None)
-
-
 def _object(
     interpreter: Interpreter,
     node: cst.CSTNode,
@@ -233,9 +227,7 @@ def _object(
     first = args[0] if args else kwargs.get("name", UNKNOWN)
     value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("param", UNKNOWN))
     if isinstance(target, Instance):
-        container = _container_base(target) if name == "__init__" else None
-        if container is not None:
-            target.attrs[CHILDREN] = torch_functions.torch_module(container, args).children or UNKNOWN
+        if name == "__init__" and objects.hold_children(target, args):
             return NONE
         if name in ("add_module", "register_module"):
             objects.add_child(target, value)
