@@ -319,11 +319,11 @@ def test_report_comes_however_the_program_ends(
     graphdoctor: Command, tmp_path: Path, end: str, code: int, words: str
 ) -> None:
     program(tmp_path, BREAKS + end + "\n")
-    alone = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True).returncode
-    if signal.SIGINT.name in end and alone >= 0:
+    if signal.SIGINT.name in end:
         # Not everywhere does a Python that Ctrl-C ends say so.
-        code, words = alone, f"train.py ended with exit code {alone}"
-    assert (128 - alone if alone < 0 else alone) == code
+        alone = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True).returncode
+        if alone >= 0:
+            code, words = alone, f"train.py ended with exit code {alone}"
     done, report = run(graphdoctor, tmp_path, "train.py")
     assert done.returncode == code, done.stderr
     assert [line for _, _, line, _ in places(report)] == [PRINT, CONDITION]
