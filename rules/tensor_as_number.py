@@ -435,6 +435,21 @@ def f(x):
     index.append(rows)
     return x[index] * 2 + x[[rows, rows]]
 """,
+    """\
+from typing import Union
+
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, n: Union[int, torch.LongTensor]):
+        return x[:, :n] * nn.functional.interpolate(x[None], n * 2).mean()
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 4), 3)
+""",
 )
 
 

@@ -170,3 +170,35 @@ def test_another_file_of_the_program_may_take_the_prefix_away(
         monkeypatch.syspath_prepend(str(tmp_path))
         for name in ("train.py", "infer.py"):
             exec(compile((tmp_path / name).read_text(), name, "exec"), {})
+
+
+KEEPER = """\
+import torch
+
+
+class Checkpoints:
+    def __call__(self, path, state):
+        torch.save(state(), path)
+"""
+
+PROGRAM = """\
+import torch
+
+from keeper import Checkpoints
+from loading import load
+
+model = torch.compile(load("start.pt"))
+checkpoints = Checkpoints()
+checkpoints("net.pt", lambda: model.state_dict())
+"""
+
+
+@pytest.mark.parametrize(("key", "found"), [("key", ["GD618"]), ("key.removeprefix('_orig_mod.')", [])])
+def test_a_helper_that_saves_belongs_to_the_program_that_calls_it(tmp_path: Path, key: str, found: list[str]) -> None:
+    loads = "\n\ndef load(path):\n    state = torch.load(path)\n    net = torch.nn.Linear(4, 4)\n"
+    loads += f"    net.load_state_dict({{{key}: value for key, value in state.items()}})\n    return net\n"
+    texts = {"keeper.py": KEEPER, "loading.py": f"import torch\n{loads}", "train.py": PROGRAM}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    given = [(tmp_path / name, name) for name in texts]
+    assert [f.rule for f in analyse(given).findings] == found

@@ -299,13 +299,18 @@ def _peek(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
 
 
 def _union(parts: list[Value]) -> Value:
-    """One of ``parts``. Where one is not known, a tensor among the others is one by assumption."""
-    if not any(isinstance(option, Unknown) for part in parts for option in options(part)):
-        return join(*parts)
-    tensors = [option for part in parts for option in options(part) if isinstance(option, Tensor)]
-    none = [NONE] if NONE in [option for part in parts for option in options(part)] else []
+    """One of ``parts``. Where one is not known, or a number, a tensor among the others is one by assumption."""
+    found = [option for part in parts for option in options(part)]
+    if not any(isinstance(option, Unknown) for option in found):
+        numbers = any(isinstance(option, PythonValue) and option.kind in _NUMBERS for option in found)
+        return join(*(map(mark_assumed, parts) if numbers else parts))
+    tensors = [option for option in found if isinstance(option, Tensor)]
+    none = [NONE] if NONE in found else []
     return join(*map(mark_assumed, tensors), *none, UNKNOWN) if tensors else UNKNOWN
 
+
+#: Kinds of Python values that an operation takes in place of a tensor.
+_NUMBERS = ("bool", "int", "float")
 
 _TENSOR_TYPES = {
     "Tensor": None, "LongTensor": "int", "IntTensor": "int", "BoolTensor": "bool", "FloatTensor": "float",

@@ -177,7 +177,12 @@ class Script(Statements):
         return self._bound[str(source.file)]
 
     def related(self, source: SourceModule) -> Sequence[str]:
-        """The texts of the files that belong to one program with a module, looked for once."""
+        """The texts of the files that belong to one program with a module; so does the file that is scanned."""
+        if source is self._main:
+            return self._related_to(source)
+        return [*self._related_to(source), self._main.text, *self._related_to(self._main)]
+
+    def _related_to(self, source: SourceModule) -> Sequence[str]:
         key = str(source.file)
         if key not in self._related:
             self._related[key] = related_texts(source, self._modules) if self._modules is not None else ()

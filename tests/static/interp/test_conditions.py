@@ -235,6 +235,26 @@ def test_a_union_is_narrowed_by_what_is_asked(
     assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
 
 
+@pytest.mark.parametrize(
+    ("annotation", "statement", "found"),
+    [
+        ("Union[int, torch.LongTensor]", "nn.functional.interpolate(x, (n * 2, n * 2))", []),
+        ("int | torch.Tensor", "x[:n]", []),
+        ("torch.LongTensor", "x[:n]", ["GD215"]),
+        ("Union[int, torch.Tensor]", "x * n.item()", ["GD211"]),
+    ],
+)
+def test_what_may_be_a_number_is_one_where_a_number_is_asked_for(
+    tmp_path: Path, annotation: str, statement: str, found: list[str]
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\nfrom typing import Union\nfrom torch import nn\n\n\nclass Net(nn.Module):\n"
+        f"    def forward(self, x, n: {annotation}):\n        return {statement}\n"
+    )
+    assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
+
+
 def test_a_layer_of_torch_is_none_of_a_class_that_does_not_derive_from_it(events):
     found = events("""
         import torch
