@@ -3,12 +3,14 @@
 What: `backward()`, `torch.autograd.grad`, the functions of `torch.autograd.functional`, `requires_grad_()` on a
 result or parameter, assignment to `.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a
 result, `detach_()` of an argument or parameter; an `autograd.Function` that is given the same tensor twice, or whose
-`forward` or `backward` is a classmethod; `torch.zeros(..., requires_grad=True)` and its like.
+`forward` or `backward` is a classmethod; `ctx.saved_variables`, the old name of `ctx.saved_tensors`;
+`torch.zeros(..., requires_grad=True)` and its like.
 
 Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
 autograd's bookkeeping are not part of it, so they split the graph or leave the function uncompiled. Hooks,
 custom `autograd.Function`s and `.detach()` are traced, but where gradients flow through a `Function`, its inputs
-are distinguished by their tensors, and its methods are called without a class.
+are distinguished by their tensors, and its methods are called without a class. What the forward saved has one name
+in the backward that Dynamo traces: under the old one there is nothing.
 
 Fix: Compile the forward pass and the loss, and call `backward()` outside. Freeze parameters before compiling.
 For derivatives inside the model set `torch._dynamo.config.trace_autograd_ops = True` (torch 2.11), or use
@@ -25,7 +27,7 @@ from graphdoctor.fixes.branches.choose import by_name, first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.gradient_functions import grad_and_value
 from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
-from graphdoctor.fixes.forms.old_forms import constant_without_gradient, written_data
+from graphdoctor.fixes.forms.old_forms import constant_without_gradient, saved_tensors, written_data
 from graphdoctor.fixes.python.capture import trace_gradients
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
@@ -43,7 +45,7 @@ NAME = "autograd-in-graph"
 SEVERITY = "error"
 GB_IDS = (
     "GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007", "GB6297",
-    "GB0225", "GB7312", "GB0055",
+    "GB0225", "GB7312", "GB0055", "GB0088",
 )  # fmt: skip
 TORCH = ">=2.6"
 
@@ -316,6 +318,35 @@ def f(x):
 def graphdoctor_target():
     return f, (torch.rand(3),)
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, slope):
+        x, weight = ctx.saved_variables  # GB0088
+        return slope * weight, (slope * x).sum(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+
+    def forward(self, x):
+        return Scale.apply(x, self.weight)
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 CLEAN = (
@@ -535,6 +566,35 @@ def f(x):
 def graphdoctor_target():
     return f, (torch.rand(3),)
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, slope):
+        x, weight = ctx.saved_tensors
+        return slope * weight, (slope * x).sum(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+
+    def forward(self, x):
+        return Scale.apply(x, self.weight)
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 
@@ -592,9 +652,23 @@ def _is_made_by_layers(event: Call) -> bool:
 
 
 def check_getattr(event: GetAttr) -> Hit | None:
+    if event.name == "saved_variables" and isinstance(event.receiver, Instance):
+        return _saved_variables(event)
     if event.name != "grad_fn" or not may_be_tensor(event.receiver):
         return None
     return _hit(event, "ask `requires_grad`, which is traced", event.receiver)
+
+
+def _saved_variables(event: GetAttr) -> Hit | None:
+    """An old name that is empty while tracing. A loop over nothing breaks nowhere."""
+    if isinstance(event.site.statement, cst.For):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} is empty in a backward that Dynamo traces: what leads to it runs uncompiled as a whole",
+        "use `saved_tensors`, its name since torch 0.4",
+        "likely",
+    )
 
 
 def check_setattr(event: SetAttr) -> Hit | None:
@@ -704,5 +778,5 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call) and hit.event.qualname == "torch.autograd.grad":
         return first_fit(hit, editor, grad_and_value, trace_gradients)
     own = {"backward": trace_gradients}
-    rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, asked_leaf)
+    rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, asked_leaf, saved_tensors)
     return by_name(hit, editor, own, *rewrites)

@@ -194,6 +194,9 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
     if named_attributes.reads_entry(receiver.info, name):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return UNKNOWN
+    if receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
+        # A context of torch, of what its class does not define.
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
     if receiver.info.externals:
         return Method(receiver, name)
     return UNKNOWN
