@@ -53,6 +53,7 @@ from ._shared import (
     certainty,
     code,
     consequence,
+    function_named,
     in_assert,
     only_raises,
     takes_tensor,
@@ -645,7 +646,12 @@ def _suggestion(event: Truth) -> str:
     tensor = tensor_of(event.value)
     if tensor is not None and tensor.numpy and isinstance(event.node, cst.Attribute):
         return "make it a Python bool with `bool()` where it is computed, before the model is compiled"
-    if isinstance(event.branch, cst.If) and any(called(call) in LENGTHENERS for call in calls(event.branch)):
+    if held := _looped_attribute(event):
+        return (
+            f"what `{held}` holds is data to Dynamo: where no call changes it, keep it as a list that `__init__` makes "
+            "with `.tolist()`"
+        )
+    if isinstance(event.branch, cst.If) and _makes_longer(event.branch.body) != _makes_longer(event.branch.orelse):
         return (
             "a list gets as many elements as the data say: append in each case, zeros or what a weight of 0 leaves out "
             "where the test does not hold"
@@ -658,6 +664,26 @@ def _suggestion(event: Truth) -> str:
             "drawn, and compute the rest in torch, with `torch.where`"
         )
     return SUGGESTIONS.get(event.context, "compute both branches and select with `torch.where`, or use `torch.cond`")
+
+
+def _makes_longer(code: cst.CSTNode | None) -> bool:
+    return code is not None and any(called(call) in LENGTHENERS for call in calls(code))
+
+
+def _looped_attribute(event: Truth) -> str:
+    """``self.flags`` where ``flag`` is tested in ``for i, flag in enumerate(self.flags)``, or without a counter."""
+    function = function_named(event)
+    for loop in find(function.body, cst.For) if function is not None else ():
+        target: cst.BaseExpression = loop.target
+        held = loop.iter
+        if isinstance(held, cst.Call) and called(held) == "enumerate" and isinstance(target, cst.Tuple) and held.args:
+            target, held = target.elements[-1].value, held.args[0].value
+        if not isinstance(held, cst.Attribute) or not target.deep_equals(event.node):
+            continue
+        own = isinstance(held.value, cst.Name) and held.value.value == "self"
+        if own and any(node is event.branch for node in walk(loop.body)):
+            return f"self.{held.attr.value}"
+    return ""
 
 
 def watches(name: str) -> bool:

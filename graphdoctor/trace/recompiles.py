@@ -23,7 +23,8 @@ _ADVICE = {
     "size": "torch.compile(dynamic=True), or torch._dynamo.mark_dynamic on the dimension that varies",
     "stride": "call .contiguous() before the compiled function, or .clone() on a part of another tensor",
     "rank": "pass tensors of one rank (unsqueeze before the call)",
-    "requires_grad": "pass tensors that agree in requires_grad (detach those whose gradient is not needed)",
+    "requires_grad": "pass tensors that agree in requires_grad (detach those whose gradient is not needed); "
+    "where both are meant, one compilation for each is the least",
     "dtype": "pass tensors of one dtype",
     "length": "keep the length the same in each call (a list of tensors: torch.stack makes one tensor of it)",
     "type": "pass values of one type; one compilation for each type is the least otherwise",

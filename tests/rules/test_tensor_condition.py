@@ -46,6 +46,7 @@ def test_only_an_undecided_operand_makes_the_next_one_optional(tmp_path: Path, t
     [
         ("losses.append(x.mean())", "a list gets as many elements as the data say: append in each case"),
         ("x = x * 2", "compute both branches and select with `torch.where`"),
+        ("losses.append(x)\n    else:\n        losses.append(-x)", "compute both branches and select with"),
     ],
 )
 def test_a_list_that_data_make_longer_is_no_choice_of_tensors(tmp_path: Path, body: str, suggestion: str) -> None:
@@ -56,6 +57,26 @@ def test_a_list_that_data_make_longer_is_no_choice_of_tensors(tmp_path: Path, bo
     )
     (finding,) = analyse([(file, "net.py")]).findings
     assert finding.suggestion.startswith(suggestion)
+
+
+@pytest.mark.parametrize(
+    ("loop", "suggestion"),
+    [
+        ("for i, flag in enumerate(self.flags)", "what `self.flags` holds is data to Dynamo: where no call changes it"),
+        ("for flag in self.flags", "what `self.flags` holds is data to Dynamo: where no call changes it"),
+        ("for flag in x.sum(1) > 0", "compute both branches and select"),
+    ],
+)
+def test_what_the_constructor_makes_may_be_a_list(tmp_path: Path, loop: str, suggestion: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.flags = torch.ones(3, dtype=torch.bool)\n\n    def forward(self, x):\n        columns = []\n"
+        f"        {loop}:\n            if flag:\n                columns.append(x * 2)\n            else:\n"
+        "                columns.append(x)\n        return torch.cat(columns)\n"
+    )
+    (finding,) = analyse([(file, "net.py")]).findings
+    assert (finding.rule, finding.suggestion[: len(suggestion)]) == ("GD201", suggestion)
 
 
 @pytest.mark.parametrize(

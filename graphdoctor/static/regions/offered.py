@@ -232,12 +232,22 @@ _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile")
 
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it uses
-    packages such as pandas, or it calls what only code around a model calls, such as `backward`.
+    """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it makes
+    one of an argument, uses packages such as pandas, or calls what only code around a model calls, such as `backward`.
+    So does one that returns what such a function gives.
     """
+    returned = (node.value for node in walk(function.info.body, stop=_INNER) if type(node) is cst.Return)
+    called = (value.func.value for value in returned if type(value) is cst.Call and type(value.func) is cst.Name)
+    given = (function.info.module.scope.names.get(name) for name in called)
+    return any(_is_of_the_host(interpreter, one) for one in (function, *given) if isinstance(one, Function))
+
+
+def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
     info = function.info
     names = info.module.scope.names
-    annotations = [param.annotation for param in definitions.parameters(info.node.params)]
+    params = definitions.parameters(info.node.params)
+    annotations = [param.annotation for param in params]
+    taken = {param.name.value for param in params}
     if isinstance(info.node, cst.FunctionDef):
         annotations.append(info.node.returns)
     for annotation in annotations:
@@ -248,12 +258,24 @@ def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
         value = names.get(node.value) if type(node) is cst.Name else None
         if type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in _AROUND_A_MODEL:
             return True
+        if type(node) is cst.Call and _is_array_of(node, taken):
+            return True
         used: tuple[str, ...] = (value.qualname,) if isinstance(value, External) else ()
         if type(node) is cst.Import or type(node) is cst.ImportFrom:
             used = import_names(interpreter, node)
         if any(within(name, HOST_PACKAGES | TRACKERS) for name in used):
             return True
     return False
+
+
+def _is_array_of(call: cst.Call, taken: set[str]) -> bool:
+    """``x.detach().cpu().numpy()`` of one of the names ``taken``."""
+    called: list[str] = []
+    node: cst.BaseExpression = call
+    while type(node) is cst.Call and type(node.func) is cst.Attribute:
+        called.append(node.func.attr.value)
+        node = node.func.value
+    return type(node) is cst.Name and node.value in taken and called[:1] == ["numpy"] and "cpu" in called
 
 
 def takes_tensors(interpreter: Interpreter, function: Function) -> bool:

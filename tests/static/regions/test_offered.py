@@ -49,7 +49,7 @@ def test_functions_that_prepare_or_draw_data_are_no_regions(events):
         import torch
         from torch import Tensor
 
-        __all__ = ["pad", "shown", "told", "listed", "scaled"]
+        __all__ = ["pad", "shown", "told", "listed", "measured", "cropped", "scaled", "copied"]
 
         def pad(x: Tensor, rows: np.ndarray):
             print("pad")
@@ -69,12 +69,26 @@ def test_functions_that_prepare_or_draw_data_are_no_regions(events):
             print("listed")
             return x.numpy()
 
+        def measured(x: Tensor):
+            if isinstance(x, Tensor):
+                x = x.detach().cpu().numpy().transpose(1, 0)
+            print("measured")
+            return np.mean(x)
+
+        def cropped(x: Tensor):
+            print("cropped")
+            return measured(x[1:])
+
         def scaled(x: Tensor):
             print("scaled")
             return x * 2
+
+        def copied(x: Tensor):
+            print("copied")
+            return x * torch.from_numpy(torch.ones(4).cpu().numpy())
     """)
     printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
-    assert printed == ["scaled"]
+    assert printed == ["scaled", "copied"]
 
 
 def test_functions_beside_a_dataset_are_no_regions(events):
