@@ -18,6 +18,7 @@ from graphdoctor.static.domain.values import (
     Instance,
     Mapping,
     Seq,
+    Tensor,
     TorchModule,
     Value,
 )
@@ -130,6 +131,7 @@ def put_back(interpreter: Interpreter, target: cst.BaseExpression, value: Value)
 
 def _unpack(interpreter: Interpreter, targets: Sequence[cst.BaseElement], value: Value) -> None:
     stars = [i for i, t in enumerate(targets) if type(t) is cst.StarredElement]
+    value = _unpacked(value, len(targets) - len(stars), exact=not stars)
     items, element = iteration.elements(interpreter, targets[0].value if targets else None, value, count=len(targets))
     for position, target in enumerate(targets):
         if type(target) is cst.StarredElement:
@@ -144,3 +146,18 @@ def _unpack(interpreter: Interpreter, targets: Sequence[cst.BaseElement], value:
             assign(interpreter, target.value, items[position - len(targets)])
         else:
             assign(interpreter, target.value, element)
+
+
+def _unpacked(value: Value, count: int, *, exact: bool) -> Value:
+    """What of ``value`` can be unpacked into ``count`` targets; Unknown where its annotation, say, leaves nothing.
+
+    An argument that may be a tuple is one where it is unpacked, and no tensor.
+    """
+    found = options(value)
+    tuples = [option for option in found if isinstance(option, Seq) and option.kind in ("tuple", "list")]
+    if not tuples:
+        return value
+    lengths = {id(option): len(option.items) for option in tuples if option.items is not None}
+    unfit = {key for key, length in lengths.items() if length < count or (exact and length != count)}
+    left = [o for o in found if id(o) not in unfit and not (isinstance(o, Tensor) and o.argument)]
+    return join(*left) if left else UNKNOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -332,3 +333,22 @@ def test_a_lazy_property_of_torch_is_read_as_a_property(events):
                 return x if Mixture(x).total > 0 else -x
     """)
     assert functions(found) == ["Net.forward"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "found"),
+    [
+        ("tuple[Tensor, Tensor, int]", [8]),
+        ("tuple[Tensor, Tensor]", []),
+        ("Tensor | tuple[Tensor, int, int]", []),
+        ("Tensor | tuple[Tensor, Tensor, int]", [8]),
+    ],
+)
+def test_what_is_unpacked_is_a_tuple_of_that_length(tmp_path: Path, annotation: str, found: list[int]) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\nfrom torch import Tensor, nn\n\n\nclass Net(nn.Module):\n"
+        f"    def forward(self, x: Tensor, cond: {annotation}):\n        rows, length, most = cond\n"
+        "        return x[:length] + rows\n"
+    )
+    assert [finding.location.line for finding in analyse([(file, "net.py")]).findings] == found
