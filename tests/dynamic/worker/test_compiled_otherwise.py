@@ -95,3 +95,40 @@ def test_breaks_of_eval_mode_that_do_not_come_under_no_grad_are_marked(
     monkeypatch.chdir(tmp_path)
     (run,) = _scanned(SOURCE.format(body=body, n="5", scale="1.5"), mode)["dynamic"]
     assert [entry["with_gradients"] for entry in run["breaks"]] == marked
+
+
+BACKWARD = """\
+import torch
+from torch import nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, slope):
+        x, weight = ctx.saved_variables
+        return slope * weight, (slope * x).sum(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return Scale.apply(x, self.weight)
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(2, 4),)
+"""
+
+
+def test_breaks_in_a_backward_come_with_gradients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (run,) = _scanned(BACKWARD, "eval")["dynamic"]
+    assert [entry["with_gradients"] for entry in run["breaks"]] == [True]
