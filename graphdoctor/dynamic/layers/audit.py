@@ -196,14 +196,17 @@ def _raised(eager: Exception | None, compiled: Exception | None) -> Iterator[Dev
         yield Deviation("exceptions", f"eager raises {_text(eager)}, and the compiled code {_text(compiled)}")
 
 
-def _inner(error: Exception) -> BaseException:
+def _inner(error: Exception) -> Exception:
     """What a backend raised, without what Dynamo wraps around it."""
     inner = getattr(error, "inner_exception", None)
-    return inner if isinstance(inner, BaseException) else error
+    return inner if isinstance(inner, Exception) else error
 
 
 def _text(error: Exception) -> str:
-    return str(observed.of_error(error, lambda _file: False)[observed.TEXT])
+    """The class of an error and its text; where it wraps what a backend raised, the text of that."""
+    inner = _inner(error)
+    outer = f"{type(error).__name__}: " if inner is not error else ""
+    return f"{outer}{observed.of_error(inner, lambda _file: False)[observed.TEXT]}"
 
 
 def _oracle(name: str, text: str) -> Oracle:
