@@ -94,13 +94,13 @@ class Counter:
     def _total(self) -> int:
         made = self._fresh()
         args, kwargs = made.calls[0]
-        with force_eager(), compiled_share.in_eager(made.sample.module) as total:
+        with force_eager(), made.gradients(), compiled_share.in_eager(made.sample.module) as total:
             made.function(*args, **kwargs)
         return total.total
 
     def _share(self, made: Stepper) -> float | None:
         """None where the trace rewrote the operators, so that they cannot be compared."""
         args, kwargs = made.calls[0]
-        with self.backend.measure(made.sample.module) as inside:
+        with made.gradients(), self.backend.measure(made.sample.module) as inside:
             made.function(*args, **kwargs)
         return inside.total / self._operators if 0 < self._operators >= inside.total else None

@@ -69,7 +69,7 @@ class Stepper:
         if torch.cuda.is_available():
             # CUDA graphs reuse the memory of the outputs of the step before.
             torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
-        with self._stance(), torch.no_grad() if self.mode == "eval" else nullcontext():
+        with self._stance(), self.gradients():
             outputs = self.function(*args, **kwargs)
             if self.mode == "eval":
                 return outputs, None
@@ -78,6 +78,10 @@ class Stepper:
                 raise NotApplicable("no output has a gradient: define graphdoctor_loss(outputs)")
             torch.autograd.backward(loss)
             return outputs, loss.detach()
+
+    def gradients(self) -> AbstractContextManager[Any]:
+        """Steps in eval mode compute none."""
+        return torch.no_grad() if self.mode == "eval" else nullcontext()
 
     def _stance(self) -> AbstractContextManager[Any]:
         return torch.compiler.set_stance("force_eager") if self.eager else nullcontext()

@@ -133,3 +133,33 @@ def test_blocks_share_a_compilation_whatever_sizes_add() -> None:
     blocks = next(placement for placement in advice.placements if placement.kind == "blocks")
     assert (len(blocks.names), blocks.compilations, blocks.later) == (4, 2, 1)
     assert "one compilation serves all 4 blocks (other sizes take 1 more)" in advice.reason
+
+
+WITH_GRADIENTS = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.linear(x)
+        if torch.is_grad_enabled():
+            for count in range(2):
+                print(count)
+        return x.relu() * 2
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(2, 4),)
+"""
+
+
+def test_the_share_is_that_of_the_calls_that_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(WITH_GRADIENTS)
+    whole = next(p for p in advise(Question(file, tmp_path), timeout=300).placements if p.kind == "model")
+    assert (whole.breaks, whole.compilations, whole.share) == (0, 1, 1.0)
