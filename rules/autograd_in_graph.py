@@ -10,7 +10,8 @@ Why: Dynamo records the forward computation; the backward graph is made from it 
 autograd's bookkeeping are not part of it, so they split the graph or leave the function uncompiled. Hooks,
 custom `autograd.Function`s and `.detach()` are traced, but where gradients flow through a `Function`, its inputs
 are distinguished by their tensors, and its methods are called without a class. What the forward saved has one name
-in the backward that Dynamo traces: under the old one there is nothing.
+in the backward that Dynamo traces: under the old one there is nothing, and a loop over it silently gives another
+gradient.
 
 Fix: Compile the forward pass and the loss, and call `backward()` outside. Freeze parameters before compiling.
 For derivatives inside the model set `torch._dynamo.config.trace_autograd_ops = True` (torch 2.11), or use
@@ -660,12 +661,13 @@ def check_getattr(event: GetAttr) -> Hit | None:
 
 
 def _saved_variables(event: GetAttr) -> Hit | None:
-    """An old name that is empty while tracing. A loop over nothing breaks nowhere."""
+    """An old name that is empty while tracing. A loop over nothing breaks nowhere, and the gradient is another."""
+    follows = "what leads to it runs uncompiled as a whole"
     if isinstance(event.site.statement, cst.For):
-        return None
+        follows = "the loop makes no rounds, and the gradient is wrong without a word"
     return Hit(
         event,
-        f"{code(event)} is empty in a backward that Dynamo traces: what leads to it runs uncompiled as a whole",
+        f"{code(event)} is empty in a backward that Dynamo traces: {follows}",
         "use `saved_tensors`, its name since torch 0.4",
         "likely",
     )

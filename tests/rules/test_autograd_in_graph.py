@@ -129,3 +129,39 @@ def test_a_function_that_runs_again_what_its_forward_ran_is_a_checkpoint(tmp_pat
     found = [f for f in analyse([(file, file.name)]).findings if f.rule == "GD501"]
     assert found
     assert {"torch.utils.checkpoint.checkpoint(" in f.suggestion for f in found} == {is_checkpoint}
+
+
+SAVED = """\
+import torch
+
+
+class Thrice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(torch.tensor(3.0))
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, slope):
+        for factor in ctx.{name}:
+            slope = slope * factor
+        return slope
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return Thrice.apply(x)
+"""
+
+
+@pytest.mark.parametrize(("name", "slope", "rules"), [("saved_variables", 1, ["GD501"]), ("saved_tensors", 3, [])])
+def test_a_loop_over_the_old_name_of_what_was_saved_gives_a_wrong_gradient(tmp_path, name, slope, rules):
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "saved.py"
+    file.write_text(SAVED.format(name=name))
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == rules
+    names: dict = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    x = torch.ones(2, requires_grad=True)
+    names["f"](x).sum().backward()
+    assert x.grad.tolist() == [slope, slope]
