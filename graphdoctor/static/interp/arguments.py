@@ -124,9 +124,7 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             names[name] = _keyword(kwargs[name], info.defaults.get(name))
         elif spread is not None:
             default = info.defaults.get(name, UNKNOWN)
-            # Tensors in a row of unknown length end before a parameter that is a number by default.
-            ends = isinstance(default, Const) and default.value is not None and may_be_tensor(spread)
-            names[name] = default if ends else spread
+            names[name] = default if _ends_before(default, spread) else spread
         elif "**" in kwargs:
             names[name] = join(kwargs["**"], info.defaults.get(name, UNKNOWN))
         else:
@@ -163,6 +161,16 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             elif _asks_for_number(declared):
                 names[name] = _without_tensors(names[name], declared)
     return names
+
+
+def _ends_before(default: Value, spread: Value) -> bool:
+    """Whether a row of unknown length ends before a parameter with this default.
+
+    One of tensors does before a number, and one of which nothing is known before a flag, as does what ``**`` passes.
+    """
+    if not isinstance(default, Const) or default.value is None:
+        return False
+    return may_be_tensor(spread) or (isinstance(spread, Unknown) and isinstance(default.value, bool))
 
 
 def _is_unknown_or_none(value: Value) -> bool:

@@ -105,6 +105,22 @@ def test_any_number_of_arguments_may_be_passed_to_an_entry(events):
     assert functions(found) == ["Net.step"]
 
 
+def test_what_is_passed_in_any_number_ends_before_a_flag(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, *args):
+                return self.step(*args)
+
+            def step(self, x: torch.Tensor, checked=False):
+                return x * 2 if checked and x.sum() > 0 else x
+        """
+    )
+    assert functions(found) == []
+
+
 def test_what_python_looks_for_may_not_be_there(events):
     found = events(
         """
