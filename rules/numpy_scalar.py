@@ -243,6 +243,17 @@ class Net(nn.Module):
     def forward(self, x):
         return torch.reshape(x, (-1, self.n))[:, : self.n] * int(self.n) + self.n.item()
 """,
+    """\
+import torch
+
+
+def width(x):
+    return x.dtype.itemsize if isinstance(x, torch.Tensor) else len(x)
+
+
+def f(x):
+    return x * width(x.numpy())
+""",
 )
 
 

@@ -81,7 +81,9 @@ _MODULES = {"torch.nn.Module", "torch.nn.modules.module.Module"}
 def _tensor_fits(value: Tensor, qualname: str, name: str) -> bool | None:
     if name in ("ndarray", "generic"):
         return value.numpy if value.is_known else None
-    if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor") and not value.numpy:
+    if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
+        if value.numpy:
+            return False if value.is_known else None
         return True if value.is_known and name == "Tensor" else None
     return False if qualname.startswith("builtins.") and value.is_known else None
 

@@ -99,7 +99,7 @@ SAME_DTYPE_OPS = words(
 )
 
 #: Functions that make one tensor of a list of them.
-JOINS = words("cat concat concatenate stack hstack vstack dstack")
+JOINS = words("cat concat concatenate stack hstack vstack dstack row_stack column_stack")
 
 #: Reductions: without a dim argument the result is 0-d.
 REDUCTIONS = words(

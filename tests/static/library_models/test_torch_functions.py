@@ -23,6 +23,19 @@ def test_a_variable_is_the_tensor_that_it_is_made_of(events) -> None:
     ]
 
 
+@pytest.mark.parametrize("join", ["cat", "row_stack", "column_stack"])
+def test_masks_that_are_joined_are_a_mask(events, join) -> None:
+    found = events(f"""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x, n: int):
+                mask = torch.{join}([torch.ones(n, dtype=torch.bool), torch.zeros(n, dtype=torch.bool)])
+                return 1 if mask else 0
+    """)
+    assert [e.value.dtype for e in found if isinstance(e, Truth)] == ["bool"]
+
+
 @pytest.mark.parametrize(
     ("made", "ndim"),
     [
