@@ -352,7 +352,9 @@ def _same(a: Value, b: Value) -> bool | None:
         return None
     if a == Const(None) or b == Const(None):
         other = b if a == Const(None) else a
-        return None if isinstance(other, PythonValue) and other.kind == "object" else False
+        # A text from the environment may not be set there.
+        is_open = isinstance(other, PythonValue) and (other.kind == "object" or other.sample == "")
+        return None if is_open else False
     if isinstance(a, Instance) and isinstance(b, Instance):
         return True if a is b else None
     return None

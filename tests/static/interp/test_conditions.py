@@ -156,6 +156,24 @@ def test_what_is_rather_a_number_is_rarely_a_tensor(events, declared, is_rare):
     assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname.endswith(".item")] == [is_rare]
 
 
+def test_a_text_of_the_environment_may_not_be_there(events):
+    found = events("""
+        import os
+
+        import torch
+
+        def given(value):
+            return value is not None
+
+        FOLDER = None if given(os.environ.get("NO_CACHE")) else "cache"
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return x * x.sum().item() if given(FOLDER) else x
+    """)
+    assert [e.qualname for e in found if isinstance(e, Call)] == ["torch.Tensor.sum", "torch.Tensor.item"]
+
+
 def test_a_flag_of_the_environment_is_what_it_is_by_default(events):
     found = events("""
         import os
