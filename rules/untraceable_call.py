@@ -1,9 +1,9 @@
 """A library function that Dynamo does not trace.
 
-What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`,
-`bisect`, `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a
-tensor, `x.as_subclass(torch.Tensor)`, an operator between a tensor and an object of a class of yours,
-`ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
+What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`, `bisect`,
+`heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a tensor,
+`x.as_subclass(torch.Tensor)`, an operator between a tensor and an object of a class of yours, `ast.literal_eval`,
+`groupdict()` of a match, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
 making of pydantic's models and of distributions with `validate_args=True`, and the first `kl_divergence` of two
 classes of distributions; also the functions of scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that
 work on data of their own, what logs experiments (wandb, mlflow, the `SummaryWriter` of tensorboard), the extension
@@ -52,7 +52,7 @@ NAME = "untraceable-call"
 SEVERITY = "error"
 GB_IDS = (
     "GB0007", "GB0156", "GB0134", "GB0147", "GB0059", "GB0142", "GB0092", "GB0299", "GB0033", "GB0055", "GB0107",
-    "GB0124", "GB0208", "GB0294", "GB0467", "GB0001",
+    "GB0124", "GB0208", "GB0294", "GB0467", "GB0001", "GB0292",
 )  # fmt: skip
 TORCH = ">=2.6"
 
@@ -108,6 +108,9 @@ ON_SOME = {
 }
 
 DISTRIBUTIONS = frozenset({"torch.distributions"})
+
+#: The method that only matches of `re` have, and whose dict is none that a trace takes for a constant.
+OF_MATCHES = ".groupdict"
 
 #: Methods of a module that put a hook on it, and the one that copies other parameters into it.
 OF_MODULES = (
@@ -411,6 +414,17 @@ class Net(nn.Module):
 
     def forward(self, x):
         return checkpoint_sequential(self.layers, 2, x, use_reentrant=False)  # GB0007
+""",
+    """\
+import re
+
+VERSION = re.compile("(?P<major>[0-9]+)")
+
+
+def f(x):
+    found = VERSION.match("2.13")
+    named = found.groupdict()  # GB0092 GB0292
+    return x * len(named)
 """,
 )
 
@@ -767,6 +781,26 @@ class Net(nn.Module):
     def forward(self, x):
         return self.layer(x) * len(self.layer.state_dict())
 """,
+    """\
+# torch >=2.10
+import re
+
+VERSION = re.compile("(?P<major>[0-9]+)")
+
+
+def f(x):
+    found = VERSION.match("2.13")
+    return x * int(found.group("major"))
+""",
+    """\
+class Groups:
+    def groupdict(self):
+        return {"major": 2}
+
+
+def f(x):
+    return x * Groups().groupdict()["major"]
+""",
 )
 
 
@@ -897,7 +931,7 @@ _AS_SUBCLASS = "torch.Tensor.as_subclass"
 def _is_untraced(name: str) -> bool:
     # What calls the object that such a function made says no more of it.
     untraced = within(name, UNTRACED) and not name.endswith(".__call__")
-    return name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or untraced
+    return name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or untraced or name.endswith(OF_MATCHES)
 
 
 def _changes_module(event: Call) -> bool:
