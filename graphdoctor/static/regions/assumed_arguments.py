@@ -6,7 +6,7 @@ import libcst as cst
 
 from graphdoctor.static.domain.program import METRICS, FunctionInfo
 from graphdoctor.static.domain.torch_tables import words
-from graphdoctor.static.domain.value_functions import as_arguments, join
+from graphdoctor.static.domain.value_functions import as_arguments, join, options
 from graphdoctor.static.domain.values import (
     NONE,
     UNKNOWN,
@@ -79,7 +79,7 @@ def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evi
     if param.annotation is not None:
         declared = arguments.annotated_value(interpreter, info, param.annotation.annotation)
         if not isinstance(declared, Unknown):
-            assumed = as_arguments(declared)
+            assumed = as_arguments(_without_arrays(declared))
             return join(assumed, NONE) if default == NONE else assumed
         return UNKNOWN
     if default is None:
@@ -89,6 +89,14 @@ def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evi
     if isinstance(default, Const):
         return PythonValue(type(default.value).__name__)
     return UNKNOWN
+
+
+def _without_arrays(declared: Value) -> Value:
+    """Of what may be an array of numpy or a tensor, compiled code gets the tensor."""
+    parts = options(declared)
+    if not any(isinstance(part, Tensor) and not part.numpy for part in parts):
+        return declared
+    return join(*(part for part in parts if not (isinstance(part, Tensor) and part.numpy)))
 
 
 #: Kinds of values beside which an argument may be a tensor.

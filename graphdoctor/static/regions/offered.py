@@ -28,7 +28,7 @@ from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.data_transforms import DATASETS, draws
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 
 def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Function]:
@@ -89,18 +89,34 @@ def _is_static(info: ClassInfo, forward: Function) -> bool:
 _TRAINING = ("train", "fit")
 
 
-def methods_without_forward(
+def methods_of_modules(
     module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
 ) -> Iterator[Function]:
-    """The methods of the public modules that have no forward, as solvers and samplers; ``made`` makes an object."""
+    """The methods of the public modules that users may call with tensors; ``made`` makes an object.
+
+    A module without a forward, as a solver or a sampler, is made for all of them. Beside a forward it is those that
+    declare a tensor, such as ``decode(self, codes: Tensor)``, and set no attribute: to change a module is not compiled.
+    """
     for name, value in defined(module):
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
             info = value.info
-            methods = [] if _has_forward(info) else _methods(info)
-            methods = [method for method in methods if method.info.name not in _TRAINING]
+            methods = [method for method in _methods(info) if method.info.name not in _TRAINING]
+            if _has_forward(info):
+                methods = [m for m in methods if m.info.name != "forward" and _declares_a_tensor(m) and not _sets(m)]
             if methods:
                 instance = made(info)
                 yield from (method.to(instance) for method in methods)
+
+
+def _declares_a_tensor(method: Function) -> bool:
+    annotations = [param.annotation for param in definitions.parameters(method.info.node.params)]
+    return any(name.value == "Tensor" for a in annotations if a is not None for name in find(a, cst.Name))
+
+
+def _sets(method: Function) -> bool:
+    """Whether a method sets an attribute of anything."""
+    targets = (t.target for node in find(method.info.body, cst.Assign) for t in node.targets)
+    return any(isinstance(target, cst.Attribute) for target in targets)
 
 
 def forward_parts(module: ModuleInfo, made: Callable[[ClassInfo], Instance]) -> Iterator[Function]:
@@ -232,8 +248,8 @@ _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile")
 
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it makes
-    one of an argument, uses packages such as pandas, or calls what only code around a model calls, such as `backward`.
+    """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays
+    alone, it makes one of an argument, uses packages such as pandas, or calls what only code around a model calls, such as `backward`.
     So does one that returns what such a function gives.
     """
     returned = (node.value for node in walk(function.info.body, stop=_INNER) if type(node) is cst.Return)
@@ -251,8 +267,9 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
     if isinstance(info.node, cst.FunctionDef):
         annotations.append(info.node.returns)
     for annotation in annotations:
-        parts = walk(annotation) if annotation is not None else ()
-        if any(type(part) is cst.Name and part.value == "ndarray" for part in parts):
+        named = {name.value for name in find(annotation, cst.Name)} if annotation is not None else set()
+        # What takes tensors too is compiled with them.
+        if "ndarray" in named and "Tensor" not in named:
             return True
     for node in walk(info.body):
         value = names.get(node.value) if type(node) is cst.Name else None

@@ -46,7 +46,7 @@ from graphdoctor.static.regions.offered import (
     distribution_methods,
     forward_parts,
     may_give_tensors,
-    methods_without_forward,
+    methods_of_modules,
     metrics,
     objects_to_call,
     public_functions,
@@ -253,7 +253,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
         for option in chain(
             public_functions(module, public),
             distribution_methods(interpreter, module, public),
-            methods_without_forward(module, public, partial(default_module, interpreter)),
+            methods_of_modules(module, public, partial(default_module, interpreter)),
             objects_to_call(interpreter, module, public, partial(default_module, interpreter)),
         ):
             inside = innermost(option)

@@ -42,6 +42,26 @@ def test_methods_of_distributions_and_transforms_that_take_tensors_are_regions(e
     ]
 
 
+def test_what_takes_an_array_or_a_tensor_is_compiled_with_the_tensor(events):
+    found = events("""
+        import numpy as np
+        import torch
+
+        __all__ = ["scaled", "plotted"]
+
+        def scaled(x: np.ndarray | torch.Tensor):
+            if isinstance(x, np.ndarray):
+                print("an array")
+            print("a tensor")
+            return x * 2
+
+        def plotted(x: np.ndarray, y: torch.Tensor):
+            print("a plot")
+            return y
+    """)
+    assert [e.args[0].value for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == ["a tensor"]
+
+
 def test_functions_that_prepare_or_draw_data_are_no_regions(events):
     found = events("""
         import cv2
@@ -112,7 +132,7 @@ def test_functions_beside_a_dataset_are_no_regions(events):
         assert [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == printed
 
 
-def test_the_methods_of_a_module_without_a_forward_are_regions(events):
+def test_the_methods_of_a_module_that_compute_something_are_regions(events):
     found = events("""
         import torch
         import torch.nn as nn
@@ -141,9 +161,14 @@ def test_the_methods_of_a_module_without_a_forward_are_regions(events):
             def sample(self, noise: Tensor):
                 print("beside a forward")
                 return noise
+
+            def reset(self, noise: Tensor):
+                print("it changes the module")
+                self.weight.data = noise
+                return self
     """)
     printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
-    assert printed == ["Solver.sample"]
+    assert printed == ["Solver.sample", "Net.sample"]
 
 
 def test_the_forward_of_an_autograd_function_that_nothing_calls_is_a_region(events):
