@@ -10,6 +10,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import Call, Compile, Convert, Truth
+from graphdoctor.static.domain.held_objects import held_objects
 from graphdoctor.static.domain.program import METRICS
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, shows_a_tensor
 from graphdoctor.static.domain.value_functions import is_sure_tensor, is_text, join, options, walk
@@ -272,6 +273,8 @@ def _object(
             interpreter.emit(
                 Call, node, qualname=f"{base}.{name}", args=args, kwargs=kwargs, receiver=target, used=used
             )
+            if name == "apply" and isinstance(target, Instance) and interpreter.frame.compiled:
+                _apply_to_parts(interpreter, node, target, first)
             if name in MODULE_CHAIN:
                 return target
             if layer is not None and name == "forward":
@@ -283,6 +286,14 @@ def _object(
             if name in ("named_parameters", "named_buffers"):
                 return Seq("iterator", None, Seq("tuple", (PythonValue("str"), Tensor("float", owned=True))))
     return UNKNOWN
+
+
+def _apply_to_parts(interpreter: Interpreter, node: cst.CSTNode, module: Instance, function: Value) -> None:
+    """``module.apply(function)``: the function is called with it and the modules of the scanned code in it."""
+    parts = [part for part in held_objects(module) if part.info.is_module and part is not module]
+    for part in (*parts, module):
+        for option in options(function):
+            calls.apply(interpreter, node, option, (part,), {})
 
 
 def _buffer(value: Value) -> Value:

@@ -59,3 +59,33 @@ def test_what_only_tensors_have_makes_a_tensor_of_it(events, statement) -> None:
 )
 def test_other_names_tell_nothing(events, statement) -> None:
     assert reads(events(NET.format(statement=statement))) == 0
+
+
+def test_what_a_module_applies_is_called_with_each_module_in_it(events) -> None:
+    found = events("""
+        import torch
+        import torch.nn as nn
+
+        class Cell(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.key = nn.Linear(8, 8)
+
+            def forward(self, x):
+                return self.key(x)
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cells = nn.ModuleList([Cell() for _ in range(2)])
+
+            def forward(self, x):
+                def watch(layer):
+                    if isinstance(layer, Cell):
+                        layer.key.register_forward_hook(print)
+
+                self.apply(watch)
+                return x
+    """)
+    called = [e.qualname for e in found if isinstance(e, Call) and e.site.function.endswith("watch")]
+    assert called.count("torch.nn.Linear.register_forward_hook") == 1
