@@ -90,27 +90,31 @@ _TRAINING = ("train", "fit")
 
 
 def methods_of_modules(
-    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
+    interpreter: Interpreter, module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
 ) -> Iterator[Function]:
     """The methods of the public modules that users may call with tensors; ``made`` makes an object.
 
     A module without a forward, as a solver or a sampler, is made for all of them. Beside a forward it is those that
-    declare a tensor, such as ``decode(self, codes: Tensor)``, and set no attribute: to change a module is not compiled.
+    declare a tensor, such as ``decode(self, codes: Tensor)``, and neither set an attribute nor come to work on the
+    host: to change a module, or to plot what it gives, is not compiled.
     """
     for name, value in defined(module):
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
             info = value.info
             methods = [method for method in _methods(info) if method.info.name not in _TRAINING]
             if _has_forward(info):
-                methods = [m for m in methods if m.info.name != "forward" and _declares_a_tensor(m) and not _sets(m)]
+                methods = [m for m in methods if m.info.name != "forward" and _computes(interpreter, info, m)]
             if methods:
                 instance = made(info)
                 yield from (method.to(instance) for method in methods)
 
 
-def _declares_a_tensor(method: Function) -> bool:
+def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
+    """Whether ``method`` declares a tensor, and it and what it runs of its class do nothing but compute."""
     annotations = [param.annotation for param in definitions.parameters(method.info.node.params)]
-    return any(name.value == "Tensor" for a in annotations if a is not None for name in find(a, cst.Name))
+    if not any(name.value == "Tensor" for a in annotations if a is not None for name in find(a, cst.Name)):
+        return False
+    return not any(_sets(running) or works_on_the_host(interpreter, running) for running in _run_by(info, method))
 
 
 def _sets(method: Function) -> bool:
@@ -268,8 +272,8 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
         annotations.append(info.node.returns)
     for annotation in annotations:
         named = {name.value for name in find(annotation, cst.Name)} if annotation is not None else set()
-        # What takes tensors too is compiled with them.
-        if "ndarray" in named and "Tensor" not in named:
+        # What takes tensors too is compiled with them, unless it reads files whose paths it may be given.
+        if "ndarray" in named and ("Tensor" not in named or "str" in named):
             return True
     for node in walk(info.body):
         value = names.get(node.value) if type(node) is cst.Name else None

@@ -253,7 +253,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
         for option in chain(
             public_functions(module, public),
             distribution_methods(interpreter, module, public),
-            methods_of_modules(module, public, partial(default_module, interpreter)),
+            methods_of_modules(interpreter, module, public, partial(default_module, interpreter)),
             objects_to_call(interpreter, module, public, partial(default_module, interpreter)),
         ):
             inside = innermost(option)

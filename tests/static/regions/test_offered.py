@@ -47,7 +47,7 @@ def test_what_takes_an_array_or_a_tensor_is_compiled_with_the_tensor(events):
         import numpy as np
         import torch
 
-        __all__ = ["scaled", "plotted"]
+        __all__ = ["scaled", "plotted", "heard"]
 
         def scaled(x: np.ndarray | torch.Tensor):
             if isinstance(x, np.ndarray):
@@ -58,6 +58,10 @@ def test_what_takes_an_array_or_a_tensor_is_compiled_with_the_tensor(events):
         def plotted(x: np.ndarray, y: torch.Tensor):
             print("a plot")
             return y
+
+        def heard(x: str | np.ndarray | torch.Tensor):
+            print("a file")
+            return x
     """)
     assert [e.args[0].value for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == ["a tensor"]
 
@@ -166,6 +170,15 @@ def test_the_methods_of_a_module_that_compute_something_are_regions(events):
                 print("it changes the module")
                 self.weight.data = noise
                 return self
+
+            def shown(self, noise: Tensor):
+                print("it draws a picture")
+                return self._picture(noise)
+
+            def _picture(self, noise):
+                import matplotlib.pyplot as plt
+
+                return plt.imshow(noise)
     """)
     printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
     assert printed == ["Solver.sample", "Net.sample"]
