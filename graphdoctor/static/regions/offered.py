@@ -114,7 +114,13 @@ def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bo
     annotations = [param.annotation for param in definitions.parameters(method.info.node.params)]
     if not any(name.value == "Tensor" for a in annotations if a is not None for name in find(a, cst.Name)):
         return False
-    return not any(_sets(running) or works_on_the_host(interpreter, running) for running in _run_by(info, method))
+    running = _run_by(info, method)
+    for each in running:
+        # What overrides a method often calls it.
+        for overridden in (known.attrs.get(each.info.name) for known in info.mro):
+            found = _run_by(info, overridden) if isinstance(overridden, Function) else []
+            running += [one for one in found if all(one.info is not other.info for other in running)]
+    return not any(_sets(each) or works_on_the_host(interpreter, each) for each in running)
 
 
 def _sets(method: Function) -> bool:
