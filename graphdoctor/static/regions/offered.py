@@ -8,10 +8,11 @@ import libcst as cst
 
 from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
-from graphdoctor.static.domain.program import METRICS, ClassInfo, ModuleInfo
+from graphdoctor.static.domain.program import METRICS, ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import (
+    NONE,
     UNKNOWN,
     Class,
     Compiled,
@@ -20,6 +21,7 @@ from graphdoctor.static.domain.values import (
     Function,
     Instance,
     PythonValue,
+    Tensor,
     Value,
 )
 from graphdoctor.static.interp import arguments, definitions, objects
@@ -95,8 +97,8 @@ def methods_of_modules(
     """The methods of the public modules that users may call with tensors; ``made`` makes an object.
 
     A module without a forward, as a solver or a sampler, is made for all of them. Beside a forward it is those that
-    declare a tensor, such as ``decode(self, codes: Tensor)``, and neither set an attribute nor come to work on the
-    host: to change a module, or to plot what it gives, is not compiled.
+    declare tensors and nothing else, such as ``decode(self, codes: Tensor)``, and neither set an attribute nor come to
+    work on the host: to change a module, or to plot what it gives, is not compiled.
     """
     for name, value in defined(module):
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
@@ -110,9 +112,9 @@ def methods_of_modules(
 
 
 def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
-    """Whether ``method`` declares a tensor, and it and what it runs of its class do nothing but compute."""
-    annotations = [param.annotation for param in definitions.parameters(method.info.node.params)]
-    if not any(name.value == "Tensor" for a in annotations if a is not None for name in find(a, cst.Name)):
+    """Whether ``method`` declares tensors alone, and it and what it runs of its class do nothing but compute."""
+    declared = [param.annotation for param in definitions.parameters(method.info.node.params)[1:]]
+    if not declared or not all(_is_of_tensors(interpreter, method.info, annotation) for annotation in declared):
         return False
     running = _run_by(info, method)
     for each in running:
@@ -121,6 +123,14 @@ def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bo
             found = _run_by(info, overridden) if isinstance(overridden, Function) else []
             running += [one for one in found if all(one.info is not other.info for other in running)]
     return not any(_sets(each) or works_on_the_host(interpreter, each) for each in running)
+
+
+def _is_of_tensors(interpreter: Interpreter, info: FunctionInfo, annotation: cst.Annotation | None) -> bool:
+    """Whether an annotation of ``info`` promises a tensor, or None, and nothing else."""
+    if annotation is None:
+        return False
+    promised = options(arguments.annotated_value(interpreter, info, annotation.annotation))
+    return any(type(part) is Tensor for part in promised) and all(type(p) is Tensor or p == NONE for p in promised)
 
 
 def _sets(method: Function) -> bool:
@@ -258,9 +268,9 @@ _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile")
 
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays alone, it
-    makes one of an argument, uses packages such as pandas, or calls what only code around a model calls, such as
-    `backward`. So does one that returns what such a function gives.
+    """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it makes
+    one of an argument, uses packages such as pandas, or calls what only code around a model calls, such as `backward`.
+    So does one that returns what such a function gives.
     """
     returned = (node.value for node in walk(function.info.body, stop=_INNER) if type(node) is cst.Return)
     called = (value.func.value for value in returned if type(value) is cst.Call and type(value.func) is cst.Name)
@@ -277,9 +287,7 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
     if isinstance(info.node, cst.FunctionDef):
         annotations.append(info.node.returns)
     for annotation in annotations:
-        named = {name.value for name in find(annotation, cst.Name)} if annotation is not None else set()
-        # What takes tensors too is compiled with them, unless it reads files whose paths it may be given.
-        if "ndarray" in named and ("Tensor" not in named or "str" in named):
+        if annotation is not None and any(name.value == "ndarray" for name in find(annotation, cst.Name)):
             return True
     for node in walk(info.body):
         value = names.get(node.value) if type(node) is cst.Name else None

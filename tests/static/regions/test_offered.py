@@ -47,21 +47,18 @@ def test_what_takes_an_array_or_a_tensor_is_compiled_with_the_tensor(events):
         import numpy as np
         import torch
 
-        __all__ = ["scaled", "plotted", "heard"]
+        __all__ = ["Net", "scaled"]
+
+        class Net(torch.nn.Module):
+            def forward(self, x: np.ndarray | torch.Tensor):
+                if isinstance(x, np.ndarray):
+                    print("an array")
+                print("a tensor")
+                return x * 2
 
         def scaled(x: np.ndarray | torch.Tensor):
-            if isinstance(x, np.ndarray):
-                print("an array")
-            print("a tensor")
+            print("on the host")
             return x * 2
-
-        def plotted(x: np.ndarray, y: torch.Tensor):
-            print("a plot")
-            return y
-
-        def heard(x: str | np.ndarray | torch.Tensor):
-            print("a file")
-            return x
     """)
     assert [e.args[0].value for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == ["a tensor"]
 
@@ -136,7 +133,7 @@ def test_functions_beside_a_dataset_are_no_regions(events):
         assert [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == printed
 
 
-def test_the_methods_of_a_module_that_compute_something_are_regions(events):
+def test_the_methods_of_a_module_that_only_compute_are_regions(events):
     found = events("""
         import torch
         import torch.nn as nn
@@ -165,6 +162,10 @@ def test_the_methods_of_a_module_that_compute_something_are_regions(events):
             def sample(self, noise: Tensor):
                 print("beside a forward")
                 return noise
+
+            def largest(self, noise: Tensor, count: int):
+                print("it takes a number, too")
+                return noise.topk(count).values.tolist()
 
             def reset(self, noise: Tensor):
                 print("it changes the module")
