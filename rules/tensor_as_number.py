@@ -231,6 +231,22 @@ def f(x):
     place = torch.bucketize(x.sum(), steps).clamp(0, 7)
     return x * steps[place]  # GB0033
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        batch, channels, height, width = x.shape
+        found = torch.fft.irfft(torch.fft.rfft(x.permute(0, 2, 3, 1), dim=-1), dim=-1)
+        order = torch.topk(found.mean(dim=(0, 1, 2)), 2)[1]
+        return x[:, order[0]] * batch  # GB0033
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(2, 4, 3, 3),)
+""",
 )
 
 CLEAN = (
@@ -449,6 +465,19 @@ class Net(nn.Module):
 
 def graphdoctor_target():
     return Net(), (torch.rand(4, 4), 3)
+""",
+    """\
+import torch
+
+
+def f(x):
+    batch, channels, height, width = x.shape
+    order = torch.topk(x.mean(dim=1).mean(dim=1).mean(dim=0), 3)[1]
+    return x[:, :, :, order[:1]] * batch
+
+
+def graphdoctor_target():
+    return f, (torch.rand(2, 4, 3, 3),)
 """,
 )
 

@@ -129,6 +129,22 @@ def put_back(interpreter: Interpreter, target: cst.BaseExpression, value: Value)
                 option.attrs[target.attr.value] = value
 
 
+def count_dimensions(interpreter: Interpreter, target: cst.BaseExpression, shape: cst.BaseExpression) -> None:
+    """``b, n, c = x.shape``, or ``x.size()``, shows how many dimensions ``x`` has."""
+    if type(target) is not cst.Tuple:
+        return
+    if type(shape) is cst.Call and not shape.args:
+        shape, asked = shape.func, "size"
+    else:
+        asked = "shape"
+    if type(shape) is not cst.Attribute or type(shape.value) is not cst.Name or shape.attr.value != asked:
+        return
+    tensor = interpreter.frame.scope.names.get(shape.value.value)
+    elements = target.elements
+    if type(tensor) is Tensor and tensor.ndim is None and not any(type(e) is cst.StarredElement for e in elements):
+        interpreter.frame.scope.names[shape.value.value] = replace(tensor, ndim=len(elements))
+
+
 def _unpack(interpreter: Interpreter, targets: Sequence[cst.BaseElement], value: Value) -> None:
     stars = [i for i, t in enumerate(targets) if type(t) is cst.StarredElement]
     value = _unpacked(value, len(targets) - len(stars), exact=not stars)

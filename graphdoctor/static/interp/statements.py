@@ -76,6 +76,7 @@ def _assign(interpreter: Interpreter, node: cst.Assign) -> bool:
     value = expressions.evaluate(interpreter, node.value)
     for target in node.targets:
         assignments.assign(interpreter, target.target, value)
+        assignments.count_dimensions(interpreter, target.target, node.value)
     return True
 
 

@@ -26,7 +26,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import checkpoints, literals, unknown_numbers
+from graphdoctor.static.library_models import checkpoints, dimensions, literals, unknown_numbers
 from graphdoctor.static.library_models.scripting import SCRIPTING, scripted
 
 Kwargs = dict[str, Value]
@@ -191,7 +191,7 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         name in torch_tables.PAIR_WITH_DIM and (len(args) > 1 or "dim" in kwargs) and not _elementwise(name, args)
     ):
         length = torch_tables.TUPLE_OPS.get(name, 2)
-        one = Tensor(dtype, _ndim_along(name, operand, args, kwargs), is_known=sure)
+        one = Tensor(dtype, dimensions.along(name, operand, args, kwargs), is_known=sure)
         if name in ("sort", "topk", "kthvalue", "mode", "cummax", "cummin") or name in torch_tables.PAIR_WITH_DIM:
             return Seq("tuple", (one, Tensor("int", one.ndim, is_known=sure)))
         return Seq("tuple", (one,) * length) if length else Seq("tuple", None, one)
@@ -204,21 +204,8 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         return Seq("tuple", None, Tensor(dtype))
     constant = operand is None and name in torch_tables.NUMBER_OPS
     sizes = literal_sizes(name, args, kwargs)
-    ndim = 0 if constant else len(sizes) if sizes is not None else _sizes_given(name, args, kwargs)
-    if name in torch_tables.ONE_DIMENSIONAL:
-        ndim = 1
-    elif name in ("nonzero", "nonzero_static", "argwhere"):
-        ndim = 2
-    elif name == "einsum":
-        ndim = _ndim_of_equation(args)
-    elif name == "searchsorted" and len(args) > 1:
-        found = tensor_of(args[1])
-        is_number = isinstance(args[1], (Const, PythonValue))
-        ndim = found.ndim if found is not None else 0 if is_number else None
-    if name in torch_tables.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
-        ndim = 0
-    elif operand is not None and name in torch_tables.SAME_SHAPE_OPS:
-        ndim = operand.ndim
+    ndim = 0 if constant else len(sizes) if sizes is not None else dimensions.of_result(name, operand, args, kwargs)
+    if operand is not None and name in torch_tables.SAME_SHAPE_OPS:
         sizes = operand.sizes
         constant = operand.constant
     dense = name in ("to_dense", "mm", "matmul") or name in torch_tables.PARTS_OF_SPARSE
@@ -243,30 +230,6 @@ def _parts_of_unique(dtype: str | None, sure: bool, kwargs: Kwargs) -> tuple[Val
     parts = (Tensor("int", is_known=sure), Tensor("int", 1, is_known=sure))
     asked = (part for part, flag in zip(parts, flags, strict=True) if flag == Const(True))
     return (Tensor(dtype, 1, is_known=sure), *asked)
-
-
-def _ndim_along(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Kwargs) -> int | None:
-    """The number of dimensions of what is found along one of them; None where it is not known."""
-    if operand is None or operand.ndim is None:
-        return None
-    if name in ("sort", "topk", "cummax", "cummin"):
-        return operand.ndim
-    leaves_one_out = name in torch_tables.PAIR_WITH_DIM and len(args) <= 2 and "keepdim" not in kwargs
-    return max(operand.ndim - 1, 0) if leaves_one_out else None
-
-
-def _ndim_of_equation(args: tuple[Value, ...]) -> int | None:
-    """The number of dimensions that ``einsum`` gives, where its equation spells them out: 2 for ``bij,pij->bp``."""
-    equation = args[0].value if args and isinstance(args[0], Const) else None
-    if not isinstance(equation, str) or "->" not in equation or "." in equation:
-        return None
-    return len(equation.rpartition("->")[2].replace(" ", ""))
-
-
-def _sizes_given(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> int | None:
-    """How many sizes a constructor is given one by one: ``torch.zeros(2, n)``, but not ``torch.zeros(shape)``."""
-    spelled = name in torch_tables.SIZED and "size" not in kwargs
-    return len(args) if spelled and len(args) > 1 and not any(isinstance(a, Seq) for a in args) else None
 
 
 def literal_sizes(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> tuple[int, ...] | None:

@@ -1,0 +1,84 @@
+"""How many dimensions the result of a torch function or tensor method has; None where that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.value_functions import tensor_of
+from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
+
+#: What has as many dimensions as its operand, but other sizes, or another dtype.
+_SAME = torch_tables.words(
+    "transpose swapaxes swapdims movedim moveaxis conj real imag angle gather index_select narrow "
+    "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift"
+)
+
+#: Reductions whose first argument behind the tensor is the dimension, or several of them.
+_ALONG = torch_tables.words("sum mean prod max min median amax amin any all argmax argmin logsumexp nansum nanmean")
+
+
+def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:
+    """The number of dimensions of what ``name`` makes of ``args``, of which ``operand`` is the first tensor."""
+    if name in torch_tables.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
+        return 0
+    if name in torch_tables.ONE_DIMENSIONAL:
+        return 1
+    if name in ("nonzero", "nonzero_static", "argwhere"):
+        return 2
+    if name == "einsum":
+        return _of_equation(args)
+    if name == "searchsorted" and len(args) > 1:
+        found = tensor_of(args[1])
+        is_number = isinstance(args[1], (Const, PythonValue))
+        return found.ndim if found is not None else 0 if is_number else None
+    if name in ("permute", "view", "reshape"):
+        return _spelled(args[1:]) if not kwargs else None
+    if name in torch_tables.SIZED and "size" not in kwargs:
+        # One by one: ``torch.zeros(2, n)``, but not ``torch.zeros(shape)``.
+        return len(args) if len(args) > 1 and not any(isinstance(a, Seq) for a in args) else None
+    return None if operand is None or operand.ndim is None else _of_operand(name, operand.ndim, args, kwargs)
+
+
+def along(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:
+    """The number of dimensions of what is found along one of those of ``operand``, by ``topk`` or ``max(dim=0)``."""
+    if operand is None or operand.ndim is None:
+        return None
+    if name in ("sort", "topk", "cummax", "cummin"):
+        return operand.ndim
+    leaves_one_out = name in torch_tables.PAIR_WITH_DIM and len(args) <= 2 and "keepdim" not in kwargs
+    return max(operand.ndim - 1, 0) if leaves_one_out else None
+
+
+def _of_operand(name: str, ndim: int, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:
+    if name in torch_tables.SAME_SHAPE_OPS or name in _SAME:
+        return ndim
+    if name == "unsqueeze":
+        return ndim + 1
+    if name in _ALONG and len(args) <= 2 and kwargs.keys() <= {"dim", "axis", "dtype"}:
+        found = next((kwargs[key] for key in ("dim", "axis") if key in kwargs), args[1] if len(args) > 1 else None)
+        left_out = len(found.items) if isinstance(found, Seq) and found.items is not None else int(_is_int(found))
+        return max(ndim - left_out, 0) if left_out else None
+    return None
+
+
+def _spelled(sizes: tuple[Value, ...]) -> int | None:
+    """How many sizes, or dimensions, are given one by one or in a sequence of known length."""
+    if len(sizes) == 1 and isinstance(sizes[0], Seq):
+        items = sizes[0].items
+        return len(items) if items is not None and sizes[0].kind in ("tuple", "list", "size") else None
+    return len(sizes) if sizes and all(map(_is_int, sizes)) else None
+
+
+def _is_int(value: Value | None) -> bool:
+    if isinstance(value, Const):
+        return type(value.value) is int
+    return isinstance(value, PythonValue) and value.kind == "int"
+
+
+def _of_equation(args: tuple[Value, ...]) -> int | None:
+    """The number of dimensions that ``einsum`` gives, where its equation spells them out: 2 for ``bij,pij->bp``."""
+    equation = args[0].value if args and isinstance(args[0], Const) else None
+    if not isinstance(equation, str) or "->" not in equation or "." in equation:
+        return None
+    return len(equation.rpartition("->")[2].replace(" ", ""))
