@@ -777,8 +777,10 @@ def recorded_by(hit: Hit, _editor: Editor) -> str:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, GetAttr) and hit.event.name == "saved_variables":
+        return saved_tensors(hit, editor)
     if isinstance(hit.event, Call) and hit.event.qualname == "torch.autograd.grad":
         return first_fit(hit, editor, grad_and_value, trace_gradients)
     own = {"backward": trace_gradients}
-    rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, asked_leaf, saved_tensors)
+    rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, asked_leaf)
     return by_name(hit, editor, own, *rewrites)

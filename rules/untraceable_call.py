@@ -782,7 +782,6 @@ class Net(nn.Module):
         return self.layer(x) * len(self.layer.state_dict())
 """,
     """\
-# torch >=2.10
 import re
 
 VERSION = re.compile("(?P<major>[0-9]+)")

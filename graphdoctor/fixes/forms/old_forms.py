@@ -42,12 +42,12 @@ def plain_variable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan(edits, "unsafe", _NO_GRADIENT.format(name=editor.code(call.args[0].value)), ("requires_grad",))
 
 
-def saved_tensors(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+def saved_tensors(hit: Hit, editor: Editor) -> FixPlan:
     """``ctx.saved_variables`` becomes ``ctx.saved_tensors``."""
-    if not isinstance(hit.place, cst.Attribute) or hit.place.attr.value != "saved_variables":
-        return Refusal("No saved tensors are read here.")
-    reason = "They are the same tensors; only the old name warns."
-    return FixPlan((editor.replace(hit.place.attr, "saved_tensors"),), "safe", reason)
+    name = cst.ensure_type(hit.place, cst.Attribute).attr
+    return FixPlan(
+        (editor.replace(name, "saved_tensors"),), "safe", "They are the same tensors; only the old name warns."
+    )
 
 
 def constant_without_gradient(hit: Hit, editor: Editor) -> FixPlan | Refusal:
