@@ -31,6 +31,7 @@ from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
 from graphdoctor.fixes.forms.old_forms import constant_without_gradient, saved_tensors, written_data
 from graphdoctor.fixes.python.capture import trace_gradients
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
+from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Class, Const, Function, Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -653,8 +654,10 @@ def _is_made_by_layers(event: Call) -> bool:
 
 
 def check_getattr(event: GetAttr) -> Hit | None:
-    if event.name == "saved_variables" and isinstance(event.receiver, Instance):
-        return _saved_variables(event)
+    if event.name == "saved_variables":
+        # Another class may have an attribute of this name.
+        is_context = isinstance(event.receiver, Instance) and event.receiver.info.derives(*AUTOGRAD_FUNCTION)
+        return _saved_variables(event) if is_context else None
     if event.name != "grad_fn" or not may_be_tensor(event.receiver):
         return None
     return _hit(event, "ask `requires_grad`, which is traced", event.receiver)

@@ -165,3 +165,13 @@ def test_a_loop_over_the_old_name_of_what_was_saved_gives_a_wrong_gradient(tmp_p
     x = torch.ones(2, requires_grad=True)
     names["f"](x).sum().backward()
     assert x.grad.tolist() == [slope, slope]
+
+
+def test_the_attribute_of_another_class_is_not_what_was_saved(tmp_path):
+    file = tmp_path / "stored.py"
+    file.write_text(
+        "import torch\n\n\nclass Store:\n    def __getattr__(self, name):\n        return self.__dict__[name]\n\n\n"
+        "@torch.compile\ndef f(x: torch.Tensor, store: Store):\n    kept, other = store.saved_variables\n"
+        "    return x * kept\n"
+    )
+    assert [f.rule for f in analyse([(file, file.name)]).findings if f.rule == "GD501"] == []

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: The part of the time limit that one compilation more may take.
 _SHARE = 0.2
-#: What code is about that goes another way, or breaks, with gradients on: only then is a ``backward`` traced.
+#: What code is about that goes another way, or breaks, with gradients on. A ``backward`` is traced only then.
 _ON_GRADIENTS = re.compile(
     r"requires_grad|grad_enabled|autograd|checkpoint|\bno_grad|inference_mode|\.grad(_fn)?\b|\bdef backward\b"
 )
