@@ -10,7 +10,7 @@ from graphdoctor.scan.options import ScanOptions, UsageError
 from graphdoctor.scan.patches import diff, fixed, third_party_patch
 from graphdoctor.scan.pipeline import diagnose
 from graphdoctor.scan.plan import plan_for
-from graphdoctor.scan.session import Callbacks, Choose, Early, ExternalRuns, Progress
+from graphdoctor.scan.session import Callbacks, Choose, Decided, Early, ExternalRuns, Progress
 from graphdoctor.scan.steps.again import MOST, is_worth_another
 
 __all__ = ["ScanOptions", "UsageError", "diff", "fixed", "scan", "scan_in_rounds", "third_party_patch"]
@@ -23,12 +23,14 @@ def scan(
     interrupts: Interrupts | None = None,
     early: Early = lambda _findings: None,
     ran: ExternalRuns | None = None,
+    decided: Decided = lambda _summary, _runs, _seconds: None,
 ) -> Diagnosis:
     """Analyse, run where a sample is declared, join, verify the fixes. Writes nothing unless ``options.fix``.
 
     ``progress`` gets lines that say what is being done. ``choose`` gets the findings whose fixes would be written, and
     returns those that are. Where ``interrupts`` listens, Ctrl-C ends what is under way; the diagnosis has what is known
-    by then, and nothing is written. Where the code is run, ``early`` gets the findings of the static pass before that.
+    by then, and nothing is written. Where the code is run, ``early`` gets the findings of the static pass before that,
+    and ``decided`` the summary and the runs of the verdict before fixes are verified and recompiles counted.
     With ``ran`` its runs are joined, and nothing is run here.
 
     Raises UsageError. Whatever the scanned code does, the static findings are complete.
@@ -36,7 +38,7 @@ def scan(
     interrupts = interrupts or Interrupts()
     plan = plan_for(options, with_runs=ran is not None)
     interrupts.hold()
-    return diagnose(plan, Callbacks(progress, choose, interrupts, early, ran))
+    return diagnose(plan, Callbacks(progress, choose, interrupts, early, ran, decided))
 
 
 def scan_in_rounds(

@@ -256,7 +256,7 @@ def test_a_run_that_raises_is_exit_1(folder: Path) -> None:
 def test_an_internal_error_is_one_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*arguments: object) -> Diagnosis:
+    def fail(*arguments: object, **named: object) -> Diagnosis:
         raise RuntimeError("two\nlines \x1b[31m")
 
     monkeypatch.delenv("GRAPHDOCTOR_DEBUG", raising=False)

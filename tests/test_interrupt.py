@@ -81,6 +81,20 @@ def test_while_code_runs_nothing_is_written(tmp_path: Path, activity: str, note:
     assert file.read_text() == BREAKS + SAMPLE
 
 
+@NEEDS_TORCH
+@pytest.mark.parametrize("text", [BREAKS, BREAKS.replace("print('forward')", "pass")], ids=["with a fix", "clean"])
+def test_behind_the_verdict_it_is_kept(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "user.py"
+    file.write_text(text + SAMPLE)
+    diagnosis, requested = interrupted_at("counting recompiles", ScanOptions(paths=(str(file),), isolated=True))
+    assert requested
+    assert [(run.mode, run.outcome) for run in diagnosis.dynamic or ()] == [("eval", "ok")]
+    assert diagnosis.summary.breaks == text.count("print")
+    assert diagnosis.environment["device"]
+    assert "interrupted behind the verdict: recompiles were not counted" in diagnosis.notes
+    assert "fixes not verified: interrupted" not in diagnosis.notes
+
+
 def test_while_the_user_is_asked_nothing_is_written(tmp_path: Path) -> None:
     file = tmp_path / "user.py"
     file.write_text(BREAKS)

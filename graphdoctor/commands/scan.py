@@ -210,7 +210,11 @@ def scan(
     try:
         with Progress(sys.stderr) as progress:
             diagnosis = api.scan(
-                options, progress, None, interrupts, lambda found: progress.say(first_look.lines(found))
+                options,
+                progress,
+                interrupts=interrupts,
+                early=lambda found: progress.say(first_look.lines(found)),
+                decided=lambda summary, runs, seconds: progress.say(first_look.verdict(summary, runs, seconds)),
             )
     except api.UsageError as error:
         raise OneLine(str(error)) from None

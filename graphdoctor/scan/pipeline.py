@@ -77,11 +77,16 @@ def _run(plan: Plan, analysed: Analysed, session: Session) -> Ran:
         return external(session.callbacks.external_runs, analysed, plan.inputs.root)
     early = partial(_tell_early, plan, analysed, session)
     has_fixes = plan.static.followed.fixes or any(finding.fix is not None for finding in analysed.findings)
-    return run(plan.run, analysed, early, plan.verify is not None and has_fixes, session)
+    decided = partial(_tell_verdict, analysed, session)
+    return run(plan.run, analysed, early, decided, plan.verify is not None and has_fixes, session)
 
 
 def _tell_early(plan: Plan, analysed: Analysed, session: Session) -> None:
     session.callbacks.early(rank(kept(analysed.findings, plan.selection, analysed.sources.texts)))
+
+
+def _tell_verdict(analysed: Analysed, session: Session, runs: Sequence[DynamicRun], seconds: float) -> None:
+    session.callbacks.decided(summarise(analysed.static.files, analysed.findings, runs), runs, seconds)
 
 
 def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:

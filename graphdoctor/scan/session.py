@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphdoctor.interrupt import Interrupts
-from graphdoctor.model.findings import Finding
+from graphdoctor.model.findings import Finding, Summary
 from graphdoctor.scan.step_progress import StepProgress
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ Progress = Callable[[str], None]
 
 #: Gets the static findings before the code is run.
 Early = Callable[[Sequence[Finding]], None]
+
+#: Gets the summary and the runs of a verdict behind which more follows, and how many seconds the runs took.
+Decided = Callable[[Summary, "Sequence[DynamicRun]", float], None]
 
 #: Which of the fixes that could be written shall be.
 Choose = Callable[[Sequence[Finding]], Sequence[Finding]]
@@ -41,6 +44,7 @@ class Callbacks:
     early: Early = lambda _findings: None
     #: Where given, its runs are joined and nothing is run.
     external_runs: ExternalRuns | None = None
+    decided: Decided = lambda _summary, _runs, _seconds: None
 
 
 @dataclass(frozen=True)

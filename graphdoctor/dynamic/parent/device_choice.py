@@ -38,7 +38,10 @@ def again_on_cpu(device: str) -> str:
 
 
 def run(
-    request: RunRequest, progress: Callable[[str], None], server: runner.Server | None = None
+    request: RunRequest,
+    progress: Callable[[str], None],
+    server: runner.Server | None = None,
+    decided: runner.Decided = lambda _result: None,
 ) -> tuple[RunRequest, RunResult]:
     """``runner.run`` for the first run of some code; where the chosen GPU does not suit the code, on the CPU.
 
@@ -46,7 +49,7 @@ def run(
     with what this one saved.
     """
     started = time.monotonic()
-    found = runner.run(request, progress, server)
+    found = runner.run(request, progress, server, decided)
     mixed = _mixed(request, found)
     if mixed is None:
         return request, found
@@ -58,7 +61,7 @@ def run(
         (request.reference / "on-cpu").mkdir()
     seconds = max(request.timeout - (time.monotonic() - started), request.timeout / 2)
     try:
-        second = runner.run(replace(again, timeout=seconds), progress, server)
+        second = runner.run(replace(again, timeout=seconds), progress, server, decided)
     except runner.NotStarted:
         return request, found
     if _came_to_an_end(second) <= _came_to_an_end(found):

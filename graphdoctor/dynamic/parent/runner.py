@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from graphdoctor.breaks.messages import one_line
+from graphdoctor.dynamic.parent import stages
 from graphdoctor.dynamic.parent.input_specs import InputSpecError, parse_inputs
 from graphdoctor.dynamic.parent.protocol import (
     MESSAGES,
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 Progress = Callable[[str], None]
+Decided = Callable[[RunResult], None]
 Mode = Literal["eval", "train"]
 
 #: Characters of a detail.
@@ -60,12 +62,18 @@ class NotStarted(Exception):
         self.result = result
 
 
-def run(request: RunRequest, progress: Progress = lambda _text: None, server: Server | None = None) -> RunResult:
+def run(
+    request: RunRequest,
+    progress: Progress = lambda _text: None,
+    server: Server | None = None,
+    decided: Decided = lambda _result: None,
+) -> RunResult:
     """Run the target of ``request.file`` in a worker process, or in a fork of the one that ``server`` keeps.
 
-    ``progress`` gets short phrases. Whatever the user's code does ends as an outcome with one line of detail. Raises
-    InputSpecError before anything runs, and NotStarted where ``server`` cannot begin. When this returns or raises, no
-    process of the worker is left; with ``server``, what the code left behind ends with the server.
+    ``progress`` gets short phrases, and ``decided`` what is known when the first stage behind the verdict begins.
+    Whatever the user's code does ends as an outcome with one line of detail. Raises InputSpecError before anything
+    runs, and NotStarted where ``server`` cannot begin. When this returns or raises, no process of the worker is left;
+    with ``server``, what the code left behind ends with the server.
     """
     parse_inputs(request.inputs)
     parse_variations(request.vary)
@@ -75,7 +83,7 @@ def run(request: RunRequest, progress: Progress = lambda _text: None, server: Se
         except OSError as error:
             failed = RunResult((_failed(request, "exited", str(error)),))
             raise NotStarted(f"the worker did not start: {error}", failed) from error
-        worker = _Worker(request, job, progress)
+        worker = _Worker(request, job, progress, decided)
         try:
             worker.watch()
         finally:
@@ -94,7 +102,7 @@ def run(request: RunRequest, progress: Progress = lambda _text: None, server: Se
         file.write_text(dump_request(request), encoding="utf-8")
         process = Process("main", str(file), Path(folder), variables=PATIENT)
         try:
-            worker = _Worker(request, Job.alone(process), progress)
+            worker = _Worker(request, Job.alone(process), progress, decided)
             worker.watch()
         finally:
             process.stop()
@@ -104,10 +112,11 @@ def run(request: RunRequest, progress: Progress = lambda _text: None, server: Se
 class _Worker:
     """One request in a worker process, and its messages so far."""
 
-    def __init__(self, request: RunRequest, job: Job, progress: Progress) -> None:
+    def __init__(self, request: RunRequest, job: Job, progress: Progress, decided: Decided) -> None:
         self._request = request
         self._watch = Watch(job, MESSAGES, self._on_message)
         self._progress = progress
+        self._decided: Decided | None = decided if request.part == "all" else None
         self._stage = "the worker was started"
         self._runs: dict[str, DynamicRun] = {run.mode: run for run in request.runs}
         self._open: str | None = None
@@ -139,6 +148,9 @@ class _Worker:
         if isinstance(message, ProgressMessage):
             self.started = True
             self._stage = one_line(message.text)
+            if self._decided is not None and self._stage.startswith(tuple(stages.SHARES)):
+                self._decided(self.result())
+                self._decided = None
             self._progress(self._stage)
         elif isinstance(message, Environment):
             self._environment = message.environment

@@ -1,4 +1,4 @@
-"""What the source shows, in a few lines, while the code is run: the report that comes at the end has all of it."""
+"""What is known so far, in a few lines, while the scan goes on: the report that comes at the end has all of it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from graphdoctor.report.escaping import one_line
 from graphdoctor.report.wording import plural
 
 if TYPE_CHECKING:
-    from graphdoctor.model.findings import Finding
+    from graphdoctor.model.findings import Finding, Summary
+    from graphdoctor.model.runs import DynamicRun
 
-#: Findings that are listed.
+#: Findings, or places, that are listed.
 _SHOWN = 5
+#: Seconds: what comes behind a verdict that took less does not take long either.
+_QUICK = 5
 
 
 def lines(findings: Sequence[Finding]) -> list[str]:
@@ -25,4 +28,23 @@ def lines(findings: Sequence[Finding]) -> list[str]:
         f"graphdoctor: static analysis: {plural(len(findings), 'finding')} so far; now the code is run",
         *first,
         *more,
+    ]
+
+
+def verdict(summary: Summary, runs: Sequence[DynamicRun], seconds: float) -> list[str]:
+    """The verdict of ``runs``, which took ``seconds``, with the first graph breaks; nothing where no wait follows."""
+    if seconds < _QUICK:
+        return []
+    broken = dict.fromkeys(
+        f"  {entry.path}:{entry.line}: {one_line(entry.gb_type or entry.reason)}"
+        for run in runs
+        for entry in run.breaks
+        if entry.owner == "own"
+    )
+    more = [f"  ... and {len(broken) - _SHOWN} more"] if len(broken) > _SHOWN else []
+    return [
+        f"graphdoctor: so far, after {seconds:.0f} s: {summary.headline}",
+        *list(broken)[:_SHOWN],
+        *more,
+        "graphdoctor: checks behind the verdict follow; Ctrl-C ends them, and the report has what is known by then",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from graphdoctor.model.runs import DynamicRun
     from graphdoctor.scan.session import ExternalRuns, Session
     from graphdoctor.scan.steps.analyse import Analysed
+
+
+#: The note where Ctrl-C ended what comes behind the verdict.
+_CUT = "interrupted behind the verdict: recompiles were not counted"
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,18 @@ class Ran:
         return self.runs is not None and all(run.outcome == "ok" or run.fails_compiled for run in self.runs)
 
 
-def run(plan: RunPlan, analysed: Analysed, early: Callable[[], None], fixable: bool, session: Session) -> Ran:
+def run(
+    plan: RunPlan,
+    analysed: Analysed,
+    early: Callable[[], None],
+    decided: Callable[[Sequence[DynamicRun], float], None],
+    fixable: bool,
+    session: Session,
+) -> Ran:
     """Run the code as far as the verdict needs it; ``early`` is called before.
 
-    ``fixable``: fixes may be verified, so what comes behind the verdict waits until they are (``complete``). Raises
-    UsageError.
+    ``decided`` gets the runs, and the seconds they took, where the verdict is known and more follows. ``fixable``:
+    fixes may be verified, so what comes behind the verdict waits until they are (``complete``). Raises UsageError.
     """
     environment = {"python": platform.python_version(), "torch": torch_available()}
     request, reason = run_request(plan, analysed.static)
@@ -58,8 +69,19 @@ def run(plan: RunPlan, analysed: Analysed, early: Callable[[], None], fixable: b
     started = time.monotonic()
     outputs = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
     request = replace(request, reference=Path(session.cleanup.enter_context(outputs)))
-    attempted = session.interrupts.attempt(partial(_result, request, session))
+
+    known: runner.RunResult | None = None
+
+    def tell(result: runner.RunResult) -> None:
+        nonlocal known
+        known = result
+        if all(each.outcome == "ok" for each in result.runs):
+            decided(result.runs, time.monotonic() - started)
+
+    attempted = session.interrupts.attempt(partial(_result, request, session, tell))
     seconds = time.monotonic() - started
+    if attempted is None and known is not None:
+        return Ran(request, known.runs, {**environment, **known.environment}, (_CUT,), seconds)
     if attempted is None:
         note = "interrupted while the code was run: what a run would add is missing"
         return Ran(environment=environment, notes=(note,), seconds=seconds)
@@ -67,6 +89,8 @@ def run(plan: RunPlan, analysed: Analysed, early: Callable[[], None], fixable: b
     asked = request.target is not None or request.inputs or request.vary
     if asked and result.runs and all(each.outcome == "no-target" for each in result.runs):
         raise UsageError(result.runs[0].detail)
+    if request.part == "verdict" and not plan.only_verdict:
+        tell(result)
     return Ran(request, result.runs, {**environment, **result.environment}, (), seconds)
 
 
@@ -89,7 +113,7 @@ def complete(plan: RunPlan, ran: Ran, session: Session) -> Ran:
     seconds = max(request.timeout - ran.seconds, request.timeout / 2)
     rest = replace(request, timeout=seconds, part="rest", runs=runs)
     complete_runs = session.interrupts.attempt(partial(_rest, rest, session))
-    notes = ("interrupted behind the verdict: recompiles were not counted",) if complete_runs is None else ()
+    notes = (_CUT,) if complete_runs is None else ()
     took = ran.seconds + time.monotonic() - started
     return replace(ran, runs=complete_runs or runs, notes=notes, seconds=took)
 
@@ -116,12 +140,14 @@ def advise(plan: RunPlan, ran: Ran, session: Session) -> Advised:
     return Advised(advice, (reason,) if reason else (), time.monotonic() - started)
 
 
-def _result(request: runner.RunRequest, session: Session) -> tuple[runner.RunRequest, runner.RunResult]:
+def _result(
+    request: runner.RunRequest, session: Session, decided: runner.Decided
+) -> tuple[runner.RunRequest, runner.RunResult]:
     """What was run and what it gave; where its process does not start, a run that failed."""
     from graphdoctor.dynamic.parent import device_choice, runner
 
     try:
-        return device_choice.run(request, session.steps.run(request.timeout), session.server)
+        return device_choice.run(request, session.steps.run(request.timeout), session.server, decided)
     except runner.NotStarted as error:
         return request, error.result
 

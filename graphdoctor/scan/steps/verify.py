@@ -52,6 +52,7 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
     started = time.monotonic()
     notes: tuple[str, ...] = ()
     verified: verification.Verified | None = None
+    fixable = any(finding.fix is not None and finding.fix.edits for finding in joined.findings)
     if ran.came_to_an_end_in_eager:
         session.steps.run(request.timeout)
         copies = Copies(request, joined.sources.files, session.steps.verifying, session.server)
@@ -61,9 +62,9 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
             verified = session.interrupts.attempt(prove)
         except NotStarted as error:
             notes = (f"fixes not verified: {error}",)
-        if verified is None and session.interrupts.requested:
+        if fixable and verified is None and session.interrupts.requested:
             notes = ("fixes not verified: interrupted",)
-    elif any(finding.fix is not None and finding.fix.edits for finding in joined.findings):
+    elif fixable:
         notes = (f"fixes not verified: {nothing_to_compare(runs)}",)
     seconds = time.monotonic() - started
     if verified is None:

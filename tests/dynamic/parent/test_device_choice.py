@@ -76,7 +76,7 @@ class Answers:
     def of(self, request: RunRequest) -> tuple[RunRequest, RunResult]:
         return device_choice.run(request, self.said.append)
 
-    def _run(self, request: RunRequest, _progress: object, _server: object) -> RunResult:
+    def _run(self, request: RunRequest, *_others: object) -> RunResult:
         self.requests.append(request)
         answer = self._answers.pop(0)
         if isinstance(answer, Exception):
