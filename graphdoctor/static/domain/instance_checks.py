@@ -80,7 +80,8 @@ _MODULES = {"torch.nn.Module", "torch.nn.modules.module.Module"}
 
 def _tensor_fits(value: Tensor, qualname: str, name: str) -> bool | None:
     if name in ("ndarray", "generic"):
-        return value.numpy if value.is_known else None
+        # Compiled code gets tensors: what is only taken for one is no array.
+        return value.numpy
     if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
         if value.numpy:
             return False if value.is_known else None

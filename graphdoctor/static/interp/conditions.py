@@ -26,7 +26,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import expressions, loops, predicates
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 
 class Answer(NamedTuple):
@@ -67,6 +67,8 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
     verdict = expressions.truth(interpreter, test, value, context, branch)
     if verdict is None and type(test) is cst.Comparison:
         verdict = _is_of_type(interpreter, test)
+    if verdict is None:
+        verdict = _beside_arrays(interpreter, test, branch)
     sample = sample_of(value) if verdict is None else verdict
     if sample is None and _asks_for_a_rare_tensor(interpreter, test):
         sample = False
@@ -81,6 +83,41 @@ def _asks_for_a_rare_tensor(interpreter: Interpreter, test: cst.BaseExpression) 
     first = options(asked)[0]
     is_number = isinstance(first, PythonValue) and first.kind in ("bool", "int", "float")
     return is_number and isinstance(kind, External) and kind.qualname == "torch.Tensor"
+
+
+def _beside_arrays(interpreter: Interpreter, test: cst.BaseExpression, branch: cst.CSTNode | None) -> bool | None:
+    """What ``test`` gives for a name that is taken for a tensor, where one side of ``branch`` makes an array of it."""
+    if type(test) is not cst.Call or not test.args or not isinstance(branch, (cst.If, cst.IfExp)):
+        return None
+    asked, whole = test.args[0].value, branch.test
+    is_negated = type(whole) is cst.UnaryOperation and whole.expression is test
+    if not isinstance(asked, cst.Name) or not (is_negated or whole is test):
+        return None
+    value = expressions.evaluate(interpreter, asked)
+    if not isinstance(value, Tensor) or value.is_known or value.numpy:
+        return None
+    with interpreter.path(muted=True):
+        if expressions.evaluate(interpreter, test.func) not in _CLASS_TESTS:
+            return None
+    sides = (branch.orelse, branch.body) if is_negated else (branch.body, branch.orelse)
+    holds, fails = (side is not None and _takes_arrays(interpreter, side, asked.value) for side in sides)
+    return None if holds is fails else fails
+
+
+#: The functions that ask for the class of their first argument.
+_CLASS_TESTS = (External("torch.is_tensor"), External("builtins.isinstance"))
+
+
+def _takes_arrays(interpreter: Interpreter, side: cst.CSTNode, name: str) -> bool:
+    """Whether ``side`` gives ``name`` to a function of numpy, or makes a tensor of it as of an array."""
+    given = (
+        call
+        for call in find(side, cst.Call)
+        if any(type(arg.value) is cst.Name and arg.value.value == name for arg in call.args)
+    )
+    with interpreter.path(muted=True):
+        called = [expressions.evaluate(interpreter, call.func) for call in given]
+    return any(isinstance(c, External) and c.qualname.startswith(("numpy.", "torch.from_numpy")) for c in called)
 
 
 def _is_of_a_count(interpreter: Interpreter, test: cst.BaseExpression) -> bool:

@@ -304,3 +304,48 @@ def test_a_layer_of_torch_is_none_of_a_class_that_does_not_derive_from_it(events
         e.site.module.code(e.node) for e in found if isinstance(e, Call) and e.qualname == "torch.nn.LSTM.forward"
     ]
     assert "block(x, s)" not in called and called.count("block(x)") == 2
+
+
+ARRAYS = """
+import numpy as np
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x, flag: bool):
+        {}
+        return torch.zeros(3, dtype=y.dtype)
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = torch.empty_like(x) if isinstance(x, torch.Tensor) else np.empty_like(x)",
+        "y = x.clone() if torch.is_tensor(x) else np.copy(x)",
+        "y = np.copy(x) if not torch.is_tensor(x) else x.clone()",
+        "y = np.asarray(x) if isinstance(x, (list, tuple)) else x",
+        "y = x\n        if isinstance(x, np.ndarray):\n            y = np.copy(x)",
+        "y = x\n        if not isinstance(x, torch.Tensor):\n            y = np.array(x)",
+    ],
+)
+def test_what_is_for_arrays_is_not_taken_for_a_tensor(body, tmp_path):
+    assert _rules(ARRAYS.format(body), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = x.clone() if isinstance(x, torch.Tensor) and flag else np.copy(x)",
+        "y = np.zeros(3) if isinstance(x, torch.Tensor) else x",
+        "y = np.copy(x) if isinstance(x, torch.Tensor) else np.asarray(x)",
+        "y = np.copy(x) if flag else x.clone()",
+    ],
+)
+def test_an_array_that_is_made_of_a_tensor_is_one(body, tmp_path):
+    assert _rules(ARRAYS.format(body), tmp_path) == ["GD213"]
+
+
+def _rules(source: str, folder: Path) -> list[str]:
+    file = folder / "net.py"
+    file.write_text(source)
+    return [finding.rule for finding in analyse([(file, "net.py")]).findings]
