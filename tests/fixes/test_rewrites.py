@@ -176,7 +176,7 @@ REWRITTEN = {
     "mask_augment": (HEAD + F + "    y = x * 1\n    y[y > 0] += 1.5\n    return y\n",
                      "y.copy_(torch.where(y > 0, y + 1.5, y))"),
     "mask_rows": (HEAD + F + "    y = x * 1\n    m = x[:, 0] > 0\n    y[m] *= 3\n    return y\n",
-                  "[(...,) + (None,) * (y.ndim - m.ndim)]"),
+                  "m[..., None]"),
     "mask_sum": (HEAD + F + "    kept = x[x > 0]\n    return kept.sum()\n", "kept = torch.where(x > 0, x, 0)"),
     "mask_mean": (HEAD + F + "    return x[x > 0].mean()\n", "torch.where(x > 0, x, 0).sum() / (x > 0).expand_as(x).sum()"),
     "mask_mean_rows": (HEAD + F + "    m = x[:, 0] > -9\n    return torch.mean(x[m], dim=0, keepdim=True)\n", ".sum(0, keepdim=True) / m.sum())"),

@@ -26,23 +26,44 @@ def spread(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, edito
     text, other = editor.code(mask), editor.code(tensor)
     if _same_shape(mask, tensor, hit, editor):
         return text
-    if not isinstance(mask, (cst.Name, cst.Attribute)) or not isinstance(tensor, (cst.Name, cst.Attribute)):
+    inside = text if isinstance(mask, (cst.Name, cst.Attribute)) else f"({text})"
+    of_tensor, of_mask = _ranks(hit)
+    if of_tensor is not None and of_mask is not None and of_tensor > of_mask:
+        return f"{inside}[..., {', '.join(['None'] * (of_tensor - of_mask))}]"
+    named = _named(mask)
+    if named is None or not isinstance(tensor, (cst.Name, cst.Attribute)):
         raise Refuse(f"`{text}` is not shown to have the shape of `{other}`; give both a name")
-    return f"{text}[(...,) + (None,) * ({other}.ndim - {text}.ndim)]"
+    return f"{inside}[(...,) + (None,) * ({other}.ndim - {editor.code(named)}.ndim)]"
+
+
+def _named(mask: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What has a name, and as many dimensions as the mask: ``labels`` of ``labels == 1``."""
+    if isinstance(mask, cst.UnaryOperation) and isinstance(mask.operator, cst.BitInvert):
+        return _named(mask.expression)
+    if isinstance(mask, cst.Comparison) and len(mask.comparisons) == 1:
+        right = mask.comparisons[0].comparator
+        return _named(mask.left) if isinstance(_literal(right), (cst.Integer, cst.Float)) else None
+    return mask if isinstance(mask, (cst.Name, cst.Attribute)) else None
 
 
 def _same_shape(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, editor: Editor) -> bool:
-    event = hit.event
-    if isinstance(event, Subscript) and len(event.index) == 1:
-        known = (tensor_of(event.receiver), tensor_of(event.index[0]))
-        ranks = [o.ndim if o is not None else None for o in known]
-        if None not in ranks:
-            return ranks[0] == ranks[1]
+    ranks = _ranks(hit)
+    if None not in ranks:
+        return ranks[0] == ranks[1]
     if isinstance(hit.place, cst.Call):
         return True
     shapes = _shapes(tensor, editor)
     # A mask that is as large as the tensor broadcast with others has as many dimensions at least: it may have no more.
     return bool(shapes) and "" not in shapes and shapes <= _shapes(mask, editor)
+
+
+def _ranks(hit: Hit) -> tuple[int | None, int | None]:
+    """The numbers of dimensions of the tensor and of the mask that a hit is about, where they are known."""
+    event = hit.event
+    if not isinstance(event, Subscript) or len(event.index) != 1:
+        return None, None
+    tensor, mask = tensor_of(event.receiver), tensor_of(event.index[0])
+    return tensor.ndim if tensor is not None else None, mask.ndim if mask is not None else None
 
 
 def _shapes(node: cst.BaseExpression, editor: Editor, depth: int = 0) -> frozenset[str]:

@@ -103,7 +103,7 @@ def _keep(
                 return mask.value, f"{mask.value}.sum()", ""
             return name, f"{name}.sum()", f"{name} = {editor.code(mask)}"
     if not isinstance(mask, cst.Name):
-        raise Refuse("the mask selects from tensors of different shapes")
+        raise Refuse(f"`{editor.code(mask)}` is not shown to have the shape of `{tensor}`; give both a name")
     text = f"{code}[(...,) + (None,) * ({tensor}.ndim - {code}.ndim)].expand_as({tensor})"
     return name, f"{name}.sum()", f"{name} = {text}"
 

@@ -14,6 +14,7 @@ from graphdoctor.fixes.branches.finite_gradients import is_root
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -50,12 +51,27 @@ def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 def written_back(statement: cst.Assign | cst.AugAssign, target: cst.Subscript, condition: str, editor: Editor) -> str:
     """``y[m] = f(x[m])`` and ``y[m] += v`` as a choice for all elements. Refuses what is more than arithmetic."""
     place = editor.code(target.value)
-    value = _without_mask(statement.value, target.slice, editor)
+    if _is_added_to_each(statement, editor):
+        value = editor.code(statement.value)
+    else:
+        value = _without_mask(statement.value, target.slice, editor)
     if isinstance(statement, cst.AugAssign):
         if type(statement.operator) not in _OPERATORS:
             raise Refuse("what is selected is written back with an operator that has no plain form")
         value = f"{place} {_OPERATORS[type(statement.operator)]} {_in_parentheses(statement.value, value)}"
     return f"{place}.copy_(torch.where({condition}, {value}, {place}))"
+
+
+def _is_added_to_each(statement: cst.Assign | cst.AugAssign, editor: Editor) -> bool:
+    """``y[m] += self.embedding.weight``: what a module holds has sizes that no mask decides, so it fits any row.
+
+    A product would keep ``y`` for the gradients, and ``y`` is written to.
+    """
+    is_sum = isinstance(statement, cst.AugAssign) and isinstance(
+        statement.operator, (cst.AddAssign, cst.SubtractAssign)
+    )
+    held = editor.value(statement.value)
+    return is_sum and isinstance(held, Tensor) and held.owned and not any(calls(statement.value))
 
 
 def reduce_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -66,3 +66,76 @@ def test_a_mask_that_may_be_smaller_than_the_tensor_is_given_more_dimensions(fix
     )
     expected = "row.copy_(torch.where(m[(...,) + (None,) * (row.ndim - m.ndim)], row + 1, row))"
     assert expected in fixed(source, unsafe=True).text
+
+
+EMBED = """\
+import torch
+from torch import nn
+
+
+class Prompt(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.special = nn.Embedding(1, 4)
+        self.shift = nn.Parameter(torch.rand(4))
+        self.project = nn.Linear(2, 4)
+
+    def forward(self, points{annotated}, labels{annotated}):
+        y = self.project(points)
+        {statement}
+        return y
+
+
+def graphdoctor_target():
+    return Prompt(), {sample}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "mask"),
+    [
+        ("y[labels == -1] += self.special.weight", "(labels == -1)"),
+        ("y[~(labels > 0)] -= self.shift", "(~(labels > 0))"),
+        ("m = labels.bool()\n        y[m] += self.special.weight", "m"),
+    ],
+)
+def test_what_a_module_holds_is_added_to_each_selected_row(fixed: Any, statement: str, mask: str) -> None:
+    import torch
+
+    source = EMBED.format(statement=statement, annotated="", sample="None")
+    after = fixed(source, unsafe=True).text
+    assert f"y.copy_(torch.where({mask}[(...,) + (None,) * (y.ndim - " in after
+    points, labels = torch.rand(2, 3, 2), torch.tensor([[0, 1, -1], [1, -1, -1]])
+    found = []
+    for text in (source, after):
+        names: dict[str, Any] = {}
+        exec(text, names)
+        net = names["Prompt"]()
+        net(points, labels).square().sum().backward()
+        found.append((net(points, labels), [parameter.grad for parameter in net.parameters()]))
+    (one, its), (other, others) = found
+    assert torch.equal(one, other)
+    assert all(a is b is None or torch.allclose(a, b) for a, b in zip(its, others, strict=True))
+
+
+def test_where_the_dimensions_are_known_the_mask_is_given_those_that_it_lacks(fixed: Any) -> None:
+    sample = "(torch.rand(2, 3, 2), torch.tensor([[0, 1, -1], [1, -1, -1]]))"
+    statement = "y = points * 2\n        y[labels == -1] += self.shift"
+    after = fixed(EMBED.format(statement=statement, annotated="", sample=sample), unsafe=True).text
+    assert "y.copy_(torch.where((labels == -1)[..., None], y + self.shift, y))" in after
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        # A product keeps `y` for the gradient of the weight.
+        "y[labels == -1] *= self.special.weight",
+        # As many rows as there are selected ones.
+        "y[labels == -1] += labels",
+        # Of two names one may be broadcast.
+        "y[labels == points] += self.special.weight",
+    ],
+)
+def test_what_does_not_fit_each_row_is_not_written_for_all(fixed: Any, statement: str) -> None:
+    assert "torch.where" not in fixed(EMBED.format(statement=statement, annotated="", sample="None"), unsafe=True).text
