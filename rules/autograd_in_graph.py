@@ -29,6 +29,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.gradient_functions import grad_and_value
 from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
 from graphdoctor.fixes.forms.old_forms import constant_without_gradient, saved_tensors, written_data
+from graphdoctor.fixes.forms.own_checkpoint import library_checkpoint
 from graphdoctor.fixes.python.capture import trace_gradients
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION
@@ -783,7 +784,8 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, GetAttr) and hit.event.name == "saved_variables":
         return saved_tensors(hit, editor)
     if isinstance(hit.event, Call) and hit.event.qualname == "torch.autograd.grad":
-        return first_fit(hit, editor, grad_and_value, trace_gradients)
+        anew = (library_checkpoint,) if is_in_own_checkpoint(hit.event) else ()
+        return first_fit(hit, editor, *anew, grad_and_value, trace_gradients)
     own = {"backward": trace_gradients}
     rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, asked_leaf)
     return by_name(hit, editor, own, *rewrites)
