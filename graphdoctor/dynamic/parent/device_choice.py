@@ -59,7 +59,7 @@ def run(
         # What the first run saved stays as it is, in case that it is the one which counts.
         again = replace(again, reference=request.reference / "on-cpu")
         (request.reference / "on-cpu").mkdir()
-    seconds = max(request.timeout - (time.monotonic() - started), request.timeout / 2)
+    seconds = round(max(request.timeout - (time.monotonic() - started), request.timeout / 2), 1)
     try:
         second = runner.run(replace(again, timeout=seconds), progress, server, decided)
     except runner.NotStarted:

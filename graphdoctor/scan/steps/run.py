@@ -110,7 +110,7 @@ def complete(plan: RunPlan, ran: Ran, session: Session) -> Ran:
         return ran
     started = time.monotonic()
     # The limit is for one run, which this is the end of.
-    seconds = max(request.timeout - ran.seconds, request.timeout / 2)
+    seconds = round(max(request.timeout - ran.seconds, request.timeout / 2), 1)
     rest = replace(request, timeout=seconds, part="rest", runs=runs)
     complete_runs = session.interrupts.attempt(partial(_rest, rest, session))
     notes = (_CUT,) if complete_runs is None else ()
