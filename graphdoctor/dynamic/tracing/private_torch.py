@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 import torch._dynamo.guards
+import torch.utils.checkpoint as checkpointing
 from torch import fx
 from torch._dynamo import convert_frame, eval_frame, pgo, utils
 from torch._dynamo.exc import TorchDynamoException
@@ -40,6 +42,7 @@ __all__ = [
     "headers_in_cache_folder",
     "inductor_config",
     "inductor_modes",
+    "keep_random_state_of_checkpoints",
     "same_buffer_hooks",
     "same_code_caches",
     "same_config",
@@ -143,6 +146,31 @@ def skip_guard_timing() -> None:
     """
     if hasattr(torch._dynamo.guards, "profile_guard_manager"):
         torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0
+
+
+def keep_random_state_of_checkpoints() -> None:
+    """Let graphs that run as traced draw the same random numbers where a checkpoint computes anew, as eager code does.
+
+    The operator of a checkpoint in a graph leaves that to what compiles the graph, and without a compiler dropout gives
+    wrong gradients (``TagActivationCheckpoint``, torch/_higher_order_ops/wrap.py; it imports ``checkpoint`` in each
+    call). Graphs that are being traced get it as it is.
+    """
+    operator = getattr(torch.ops.higher_order, "tag_activation_checkpoint", None)
+    if operator is None:
+        return
+    kind: Any = type(operator)
+    usual, plain = kind.__call__, checkpointing.checkpoint
+
+    def keeping(*args: Any, **kwargs: Any) -> Any:
+        return plain(*args, **{**kwargs, "preserve_rng_state": True})
+
+    def called(self: object, *args: Any, **kwargs: Any) -> Any:
+        if torch._guards.detect_fake_mode(args) is not None:
+            return usual(self, *args, **kwargs)
+        with mock.patch.object(checkpointing, "checkpoint", keeping):
+            return usual(self, *args, **kwargs)
+
+    kind.__call__ = called
 
 
 def compiled_autograd(backend: Callable[..., Any]) -> AbstractContextManager[Any]:

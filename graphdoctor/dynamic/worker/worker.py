@@ -86,7 +86,11 @@ def _work(request: RunRequest, channel: Channel) -> None:
     from graphdoctor.dynamic.recompiles import sweep
     from graphdoctor.dynamic.tracing.backend import CountingBackend, replace_inductor
     from graphdoctor.dynamic.tracing.branch_coverage import record_tests
-    from graphdoctor.dynamic.tracing.private_torch import config_copy, skip_guard_timing
+    from graphdoctor.dynamic.tracing.private_torch import (
+        config_copy,
+        keep_random_state_of_checkpoints,
+        skip_guard_timing,
+    )
     from graphdoctor.dynamic.user_code import devices, load
     from graphdoctor.dynamic.user_code.target import NoTarget, find, seed
     from graphdoctor.dynamic.user_code.user_errors import fault_of
@@ -108,6 +112,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     backend = CountingBackend()
     replace_inductor(backend)
     skip_guard_timing()
+    keep_random_state_of_checkpoints()
     sys.argv = [str(request.file)]
     load.install_overlay(request.overlay)
     seen = record_tests(request.tests)

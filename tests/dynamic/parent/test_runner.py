@@ -165,6 +165,42 @@ def test_a_wrong_fix_is_caught(project: Path, reference: Path, result: RunResult
     assert "eager differs from the original" in found.numerics.detail
 
 
+CHECKPOINTED = """\
+import torch
+from torch.utils.checkpoint import checkpoint
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+        self.dropout = torch.nn.Dropout(0.5)
+
+    def inner(self, x):
+        return self.dropout(self.linear(x).relu())
+
+    def forward(self, x):
+        return checkpoint(self.inner, x, use_reentrant=False).sin()
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+"""
+
+
+def test_dropout_in_a_checkpoint_has_the_gradients_of_eager(tmp_path: Path, server: Server) -> None:
+    file = tmp_path / "checkpointed.py"
+    file.write_text(CHECKPOINTED)
+    (found,) = run(RunRequest(file, tmp_path, mode="train", audit=True), server=server).runs
+    assert (found.graphs, found.breaks) == (1, ())
+    assert found.numerics is not None and found.numerics.equal is True, found.numerics
+    assert found.audit is not None
+    assert [(checked.name, checked.outcome) for checked in found.audit.backends][:2] == [
+        ("eager", "same"),
+        ("aot_eager", "same"),
+    ]
+
+
 def test_bad_input_spec_is_rejected_before_anything_runs(project: Path) -> None:
     with pytest.raises(InputSpecError):
         run(RunRequest(project / "model.py", project, inputs=("float99[2]",)))
