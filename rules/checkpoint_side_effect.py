@@ -12,6 +12,7 @@ Fix: Return the value from the function, and store it behind the call of `checkp
 from __future__ import annotations
 
 from graphdoctor.static.domain.events import Event, Grow, SetAttr, SetItem
+from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, ExternalObject, Instance, PythonValue
 from graphdoctor.static.rule import Hit
@@ -219,8 +220,13 @@ def check_setattr(event: SetAttr) -> Hit | None:
     is_global = event.receiver == ExternalObject("builtins.globals")
     plain = all(isinstance(option, (Const, PythonValue)) for option in options(event.value))
     # A plain number that an object gets ends the graph, too, but at the call of `checkpoint`.
-    stays = any(isinstance(option, Instance) and not option.inside for option in options(event.receiver))
+    stays = any(isinstance(o, Instance) and not o.inside and not _is_context(o) for o in options(event.receiver))
     return _hit(event) if is_global or (stays and not plain) else None
+
+
+def _is_context(receiver: Instance) -> bool:
+    """Whether ``receiver`` is what an ``autograd.Function`` keeps things in for its backward: ``ctx.scale = scale``."""
+    return receiver.info.derives(*AUTOGRAD_FUNCTION)
 
 
 def check_setitem(event: SetItem) -> Hit | None:

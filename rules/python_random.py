@@ -29,6 +29,7 @@ from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.operators import choose_by_operator, number_as_operator
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice, traced_draw
 from graphdoctor.static.domain.events import Call, NeedDrawn
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -407,6 +408,9 @@ def watches(name: str) -> bool:
 
 
 def check_call(event: Call) -> Hit | None:
+    if event.qualname == "numpy.random.shuffle" and _is_array(event):
+        # Of an array it is traced (``torch._numpy.random``), of a list it is not.
+        return None
     if not (_python(event.qualname) or _numpy(event)):
         return _branch(event) if _traced(event.qualname) else None
     return Hit(
@@ -415,6 +419,11 @@ def check_call(event: Call) -> Hit | None:
         _SELECT if _decided(event) is not None else _DRAW,
         certainty(event),
     )
+
+
+def _is_array(event: Call) -> bool:
+    first = tensor_of(event.args[0]) if event.args else None
+    return first is not None and first.numpy
 
 
 def check_needdrawn(event: NeedDrawn) -> Hit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,3 +68,22 @@ def test_only_what_stands_behind_the_draw_reads_its_number(
     file.write_text(PARAMETER.format(before=before, behind=behind))
     found = scan(ScanOptions((str(file),), run=False)).findings
     assert [(f.rule, f.location.line) for f in found] == [("GD403", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("values", "found"), [("np.array(list(range(8)))", []), ("list(range(8))", ["GD403"])], ids=["array", "list"]
+)
+def test_an_array_is_shuffled_in_the_graph(tmp_path: Path, values: str, found: list[str]) -> None:
+    torch = pytest.importorskip("torch")
+    source = "import numpy as np\nimport torch\n\n\n@torch.compile(backend='eager', fullgraph=True)\ndef f(x):\n"
+    source += f"    order = {values}\n    np.random.shuffle(order)\n    return x + torch.as_tensor(order[0])\n"
+    file = tmp_path / "shuffled.py"
+    file.write_text(source)
+    assert [finding.rule for finding in scan(ScanOptions((str(file),), run=False)).findings] == found
+    names: dict[str, Any] = {}
+    exec(compile(source, str(file), "exec"), names)
+    if found:
+        with pytest.raises(torch._dynamo.exc.TorchDynamoException):
+            names["f"](torch.zeros(1))
+    else:
+        assert 0 <= names["f"](torch.zeros(1)).item() < 8

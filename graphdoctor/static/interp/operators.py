@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -97,7 +98,10 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
             return _repeated(interpreter, node, a, b)
         left = a if isinstance(a, Tensor) else None
         right = b if isinstance(b, Tensor) else None
-        return tensor_result(left, right, _dtype(name, a, b))
+        found = tensor_result(left, right, _dtype(name, a, b))
+        # A scalar of numpy that eager code computes is an input of the graph, as its operands are.
+        is_input = found.numpy and found.constant and not interpreter.frame.compiled
+        return replace(found, argument=True) if is_input else found
     if isinstance(a, Const) and isinstance(b, Const):
         return _fold(name, a.value, b.value)
     read = is_read(a) or is_read(b)

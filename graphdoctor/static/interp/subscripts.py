@@ -187,6 +187,9 @@ def sequence_item(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, 
             and -len(receiver.items) <= first.value < len(receiver.items)
         ):
             return receiver.items[first.value]
+        if receiver.kind == "tuple" and isinstance(first, Const) and isinstance(first.value, int):
+            # It has more elements than its annotation says: nothing is known of this one.
+            return UNKNOWN
         return join(*receiver.items) if receiver.items else UNKNOWN
     return receiver.element
 

@@ -55,3 +55,27 @@ def test_what_is_taken_of_an_argument(tmp_path: Path, lines: str) -> None:
     broken = (torch._dynamo.exc.Unsupported, torch._dynamo.exc.UserError)
     with pytest.raises(broken) if LINES[lines] else nullcontext():
         compiled(*inputs)
+
+
+PAST = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, q, past: "{annotation}"):
+        kept, length = past[0], past[1]
+        kept[:, length : length + q.size(1)] = q
+        return kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "found"), [("tuple[torch.Tensor]", []), ("tuple[torch.Tensor, ...]", ["GD215"])]
+)
+def test_an_element_that_the_annotation_does_not_have_is_not_known(
+    tmp_path: Path, annotation: str, found: list[str]
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(PAST.format(annotation=annotation))
+    assert sorted({finding.rule for finding in analyse([(file, "net.py")]).findings}) == found
