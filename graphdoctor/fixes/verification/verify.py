@@ -140,6 +140,9 @@ def _effective(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Tri
     return trials.attempt(rest) if rest else replace(trial, applied=())
 
 
+_WHOLE_PROCESS = "the setting would hold for the whole process"
+
+
 def _local(trial: Trial, trials: Trials, reasons: dict[Finding, str], before: Sequence[DynamicRun]) -> Trial:
     """``trial`` without the settings for the whole process, where as much is reached without them.
 
@@ -155,9 +158,17 @@ def _local(trial: Trial, trials: Trials, reasons: dict[Finding, str], before: Se
     without = trials.attempt(rest) if rest else Trial((), tuple(before), _raised(before))
     if _gains(trial, without):
         return trial
+    # One setting may take away as many breaks as another one moves to more lines.
+    kinds = dict.fromkeys(f.fix.reason for f in settings if f.fix is not None)
+    for kind in kinds if len(kinds) > 1 else ():
+        one = [f for f in settings if f.fix is not None and f.fix.reason == kind]
+        if trials.has_time() and _gains(alone := trials.attempt(in_order([*rest, *one])), without):
+            others = [f for f in settings if f not in one]
+            reasons.update(dict.fromkeys(others, f"it removes no graph break, and {_WHOLE_PROCESS}"))
+            return alone
     passes = "the other fixes suffice without it" if rest else "fullgraph=True passes without it"
     less = passes if without.fullgraph else "it removes no graph break"
-    reasons.update(dict.fromkeys(settings, f"{less}, and the setting would hold for the whole process"))
+    reasons.update(dict.fromkeys(settings, f"{less}, and {_WHOLE_PROCESS}"))
     return without
 
 

@@ -29,10 +29,13 @@ def closing(diagnosis: Diagnosis) -> str:
     summary = diagnosis.summary
     if summary.failed == summary.files:
         return f"Nothing was checked: {plural(summary.failed, 'file')} could not be read."
-    files = plural(summary.files - summary.failed, "file")
+    read = summary.files - summary.failed
     found = listed(diagnosis)
     if not found:
-        return f"No findings in {files}."
+        return f"No findings in {plural(read, 'file')}."
+    # What a file calls is read, too, so there may be more files with findings than were asked for.
+    places = len({finding.location.path for finding in found})
+    files = plural(places, "file") if places >= read else f"{places:,} of {read:,} files"
     line = f"Found {_counted(found)} in {files}.{_not_reached(diagnosis, found)}"
     if summary.fixed:
         return f"{line} {plural(summary.fixed, 'fix', 'fixes')} written; scan again to see what is left."

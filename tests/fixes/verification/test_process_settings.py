@@ -29,6 +29,27 @@ def test_a_setting_for_the_whole_process_that_only_moves_a_break_is_dropped() ->
     assert result.verification.dropped[0].reason == f"it removes no graph break, and {WHOLE_PROCESS}"
 
 
+def test_a_setting_that_gains_is_kept_beside_one_that_moves_a_break_to_more_lines() -> None:
+    class Spreading(Copies):
+        """The first line breaks without `one`; the second breaks, with `two` in two places."""
+
+        def run(self, texts: Mapping[str, str], *_: Any, **__: Any) -> Sequence[DynamicRun]:
+            lines = ([] if "one" in texts["m.py"] else [1]) + ([8, 9] if "two" in texts["m.py"] else [2])
+            breaks = tuple(Break("m.py", line, 1, "f", "GB0059", "x", "y") for line in lines)
+            return [replace(run, breaks=breaks, fullgraph=FullGraph(False)) for run in super().run(texts)]
+
+    one, two = (
+        replace(finding(line, name, "unsafe"), fix=Fix("unsafe", name, (edit,), known=("setting",)))
+        for line, name in ((1, "one"), (2, "two"))
+        for edit in [Edit("m.py", (line, 1), (line, 1), f"torch._dynamo.config.{name} = True\n")]
+    )
+    text = {"m.py": "a\nb\n"}
+    result = verify([one, two], text, Spreading().run(text), Spreading())
+    assert result is not None
+    assert result.verification.fixes == (one.fingerprint,)
+    assert [entry.fix for entry in result.verification.dropped] == [two.fingerprint]
+
+
 def test_a_setting_for_the_whole_process_is_offered_only_where_it_is_needed_and_never_called_general() -> None:
     setting = finding(4, "torch._dynamo.config.capture = True  # D", "unsafe")
     result = verify([finding(1, "A"), finding(2, "B"), finding(3, "C"), setting], {"m.py": TEXT}, BEFORE, Copies())

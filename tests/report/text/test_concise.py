@@ -21,7 +21,7 @@ def test_a_line_for_each_finding_then_what_failed_then_the_verdict(rich: Diagnos
     assert "  bad.py: syntax error in line 3: invalid syntax" in lines
     assert "Net, train mode, on cpu: stopped at the time limit: stopped after 120 s" in lines
     assert rich.summary.headline in lines
-    assert lines[-1].startswith("Found 3 errors, 1 warning and 1 note in 2 files.")
+    assert lines[-1].startswith("Found 3 errors, 1 warning and 1 note in 1 of 2 files.")
 
 
 def test_grouped_by_file(rich: Diagnosis) -> None:

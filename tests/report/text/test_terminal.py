@@ -19,7 +19,10 @@ VERBOSE = Look(verbose=True)
 def test_first_line_is_the_headline_and_last_the_summary(rich: Diagnosis) -> None:
     lines = terminal.render(rich).splitlines()
     assert lines[0] == rich.summary.headline
-    assert lines[-1] == "Found 3 errors, 1 warning and 1 note in 2 files. 1 automatic fix: --diff shows, --fix applies."
+    assert (
+        lines[-1]
+        == "Found 3 errors, 1 warning and 1 note in 1 of 2 files. 1 automatic fix: --diff shows, --fix applies."
+    )
 
 
 def test_a_finding_looks_like_a_compiler_error(rich: Diagnosis) -> None:
@@ -161,7 +164,7 @@ def test_the_last_line_counts_what_the_list_shows(many: Callable[[int], Diagnosi
     shown = terminal.render(many(60))
     listed = {kind: shown.count(f": {kind} GD") for kind in ("error", "warning", "note")}
     assert shown.splitlines()[-1].startswith(
-        f"Found {listed['error']} errors, {listed['warning']} warnings and {listed['note']} notes in 2 files."
+        f"Found {listed['error']} errors, {listed['warning']} warnings and {listed['note']} notes in 1 of 2 files."
     )
 
 
