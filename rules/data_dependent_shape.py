@@ -41,6 +41,8 @@ GB_IDS = ("GB0036", "GB0246", "GB0007")
 TORCH = ">=2.6"
 
 _BOXES = "select the boxes behind the call that is compiled"
+# Backwards, a recurrent layer begins with the padding.
+_PACKING = "mask the padding in place of packing, but for a bidirectional layer: leave that outside the compiled code"
 _OVERLAPS = "compute the loss outside the compiled function: it selects the boxes that overlap"
 SUGGESTIONS = {
     "unique": "compute it outside the compiled function, or mark duplicates with a comparison matrix",
@@ -55,8 +57,8 @@ SUGGESTIONS = {
     "ctc_loss": "compute the loss outside the compiled function",
     "adaptive_softmax": "compute the loss outside the compiled function",
     "pack_sequence": "pad with `pad_sequence` and mask in place of packing",
-    "pack_padded_sequence": "mask the padding in place of packing",
-    "pad_packed_sequence": "mask the padding in place of packing",
+    "pack_padded_sequence": _PACKING,
+    "pad_packed_sequence": _PACKING,
     **dict.fromkeys(("nms", "batched_nms", "remove_small_boxes"), _BOXES),
     **dict.fromkeys((f"{name}_box_iou_loss" for name in ("generalized", "distance", "complete")), _OVERLAPS),
 }

@@ -131,7 +131,10 @@ def check_call(event: Call) -> Hit | None:
     )
 
 
-_KEEP = "keep the value as a 0-d tensor, or set `torch._dynamo.config.capture_scalar_outputs = True`"
+_KEEP = (
+    "keep the value as a 0-d tensor, pass in what is a size, or set "
+    "`torch._dynamo.config.capture_scalar_outputs = True`"
+)
 #: A recorded number would still have to be known where a branch asks for it.
 _ELSEWHERE = "decide with `torch.where`, or outside the compiled code: a branch on the number ends the graph anyway"
 

@@ -42,6 +42,7 @@ GB_IDS = ("GB0007", "GB0156", "GB0033", "GB0294", "GB0170", "GB0213", "GB4841", 
 TORCH = ">=2.6"
 
 _DRAW = "draw with torch (`torch.rand`, `torch.randint`, `torch.randperm`), or pass the number as an argument"
+_DRAW_BEFORE = "draw it before the compiled code is called, and pass the number as an argument"
 _SELECT = "draw with torch, and select with `torch.where`; or draw in the caller, and pass the number as an argument"
 
 #: Functions of ``random`` that Dynamo traces (torch 2.13, torch/_dynamo/variables/functions.py and user_defined.py).
@@ -430,7 +431,7 @@ def check_needdrawn(event: NeedDrawn) -> Hit:
     return Hit(
         event,
         f"{code(event)} needs the value of a random number of Python: {consequence(event)}",
-        _DRAW,
+        _DRAW_BEFORE,
         certainty(event),
     )
 

@@ -216,7 +216,20 @@ def test_diff_prints_the_diff_alone_and_writes_nothing(folder: Path) -> None:
     assert "+        if not torch.compiler.is_compiling():" in done.stdout
     assert (folder / "breaks.py").read_text() == BREAKS
     nothing = process("scan", "clean.py", "--no-run", "--diff")
-    assert (nothing.returncode, nothing.stdout) == (0, "")
+    assert (nothing.returncode, nothing.stdout, nothing.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("x = x * float(x.sum())", "1 automatic fix (1 only with --unsafe-fixes)"),
+        ("x = x * int(input())", "no finding has an automatic fix"),
+    ],
+)
+def test_a_diff_with_nothing_in_it_says_why(folder: Path, line: str, why: str) -> None:
+    (folder / "breaks.py").write_text(BREAKS.replace('print("called")', line))
+    done = process("scan", "breaks.py", "--no-run", "--diff")
+    assert (done.stdout, done.stderr) == ("", f"graphdoctor: nothing to show: {why}\n")
 
 
 def test_diff_can_be_applied(folder: Path) -> None:

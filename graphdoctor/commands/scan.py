@@ -180,6 +180,7 @@ def scan(
     stdin = _standard_input() if "-" in paths else None
     from graphdoctor import api
     from graphdoctor.interrupt import Interrupts
+    from graphdoctor.report import wording
     from graphdoctor.report.text import first_look
     from graphdoctor.report.text.progress import Progress
     from graphdoctor.scan.cache import default_folder
@@ -223,6 +224,9 @@ def scan(
     if show_diff:
         changes = api.diff(diagnosis, unsafe_fixes, stdin)
         emit(changes, output)
+        if diagnosis.findings and not changes:
+            withheld = wording.offered(diagnosis.findings)
+            complain(f"nothing to show: {withheld}" if withheld else "nothing to show: no finding has an automatic fix")
         unread = complain_unread(diagnosis)
         context.exit(INTERRUPTED if interrupts.requested else FINDINGS if changes and not exit_zero else unread)
     if fix and stdin is not None:

@@ -279,7 +279,8 @@ def run_counts(run: DynamicRun) -> str:
     where += [f"{len(run.varied_breaks)} more with other inputs"] if run.varied_breaks else []
     # A run in eval mode has gradients, which inference usually has not.
     graded = sum(entry.with_gradients for entry in run.breaks)
-    where += [f"{graded} not under torch.no_grad()"] if graded else []
+    no_gradients = "none" if graded == len(run.breaks) else f"{len(run.breaks) - graded}"
+    where += [f"{no_gradients} under torch.no_grad()"] if graded else []
     counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}"
     counts += f" ({', '.join(where)})" if where else ""
     if run.compiled_share is not None:

@@ -148,7 +148,10 @@ def test_counts_of_a_run_and_of_one_that_failed(rich: Diagnosis) -> None:
     assert wording.run_counts(stopped) == "stopped at the time limit: stopped after 120 s"
     assert wording.run_counts(replace(measured, breaks=(), compiled_share=None)) == "4 graphs, 0 graph breaks"
     inference = replace(measured, breaks=tuple(replace(b, with_gradients=True) for b in measured.breaks))
-    assert "3 graph breaks (2 in your code, 3 not under torch.no_grad())," in wording.run_counts(inference)
+    assert "3 graph breaks (2 in your code, none under torch.no_grad())," in wording.run_counts(inference)
+    first, *others = inference.breaks
+    partly = replace(inference, breaks=(replace(first, with_gradients=False), *others))
+    assert "3 graph breaks (2 in your code, 1 under torch.no_grad())," in wording.run_counts(partly)
 
 
 def test_a_variant_that_raised_is_named(rich: Diagnosis) -> None:
