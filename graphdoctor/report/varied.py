@@ -26,6 +26,12 @@ def sweep(entry: Sweep) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def refused(entry: Sweep) -> str:
+    """The sizes that were asked for and that eager code does not take; empty where it takes all."""
+    sizes = [part for part in entry.detail.split("; ") if part.endswith(" in eager")]
+    return "" if entry.automatic or not sizes else f"varied: {entry.varied}; {', '.join(sizes)}"
+
+
 def sweeps(runs: Iterable[DynamicRun]) -> list[str]:
     """The sweeps of all runs, each with its run."""
     return [f"{run_title(run)}: {sweep(entry)}" for run in runs for entry in run.sweeps]

@@ -65,7 +65,7 @@ def _counts(run: DynamicRun) -> str:
 
 def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:
     """What a run that went well shows beside its counts."""
-    from graphdoctor.report import optional_checks
+    from graphdoctor.report import optional_checks, varied
 
     # Of runs in several modes each has its own.
     requested = [
@@ -81,6 +81,7 @@ def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:
         found.append(f"fullgraph=True {wording.fullgraph(run.fullgraph)}")
     if run.numerics is not None and run.numerics.equal is False:
         found.append(f"compiled outputs against eager: {wording.numerics(run.numerics)}")
+    found += filter(None, map(varied.refused, run.sweeps))
     return found + requested
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from graphdoctor.model.findings import Diagnosis, Fix, Location
+from graphdoctor.model.runs import Sweep
 from graphdoctor.report.escaping import width
 from graphdoctor.report.text import terminal
 from graphdoctor.report.text.look import COLUMNS, Look
@@ -236,3 +237,13 @@ def test_fixes_without_effect_and_findings_that_the_run_does_not_judge_are_calle
     assert "(compiled code did not come here)" in shown and "(not checked by a run)" in shown
     # A scan without a run says so in its first line.
     assert "in the run)" not in terminal.render(replace(rich, findings=found[1:], dynamic=None))
+
+
+def test_sizes_that_were_asked_for_and_that_eager_refuses_are_named(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    asked = Sweep(
+        "x:1=8,9", False, 1, 1, "expected without the suggested fix: once; size 9 raises RuntimeError in eager"
+    )
+    for entry, named in ((asked, True), (replace(asked, automatic=True), False), (replace(asked, detail=""), False)):
+        shown = terminal.render(replace(rich, dynamic=(replace(rich.dynamic[0], sweeps=(entry,)),)))
+        assert ("  varied: x:1=8,9; size 9 raises RuntimeError in eager\n" in shown) is named
