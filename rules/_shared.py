@@ -12,9 +12,9 @@ from graphdoctor.breaks import consequence as costs
 from graphdoctor.model.findings import Confidence
 from graphdoctor.static.domain.events import Call, Event, Truth
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
-from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES
+from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, MODULE_BASE_NAMES
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
-from graphdoctor.static.domain.values import ExternalObject, Tensor, Unknown, Value
+from graphdoctor.static.domain.values import ExternalObject, Instance, Tensor, Unknown, Value
 from graphdoctor.static.usage.events import MISSING, Operation, Store, Timed, TrackedObject, Use, backend, dotted
 from graphdoctor.syntax.walk import find, walk
 from graphdoctor.target_torch.compile_names import is_known
@@ -129,6 +129,11 @@ def stays_eager(event: Event) -> bool:
 def function_named(event: Event) -> cst.FunctionDef | None:
     """The function that ``event`` is in, by its qualified name."""
     return event.site.module.function(event.site.function)
+
+
+def is_autograd_context(value: Value) -> bool:
+    """Whether ``value`` is the ``ctx`` in which an ``autograd.Function`` keeps things for its backward."""
+    return isinstance(value, Instance) and value.info.derives(*AUTOGRAD_FUNCTION)
 
 
 def is_handled(event: Event) -> bool:

@@ -32,7 +32,6 @@ from graphdoctor.fixes.forms.old_forms import constant_without_gradient, saved_t
 from graphdoctor.fixes.forms.own_checkpoint import library_checkpoint
 from graphdoctor.fixes.python.capture import trace_gradients
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
-from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Class, Const, Function, Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -41,7 +40,7 @@ from graphdoctor.syntax.walk import find
 
 from ._own_checkpoint import ADVICE as OWN_CHECKPOINT
 from ._own_checkpoint import is_in_own_checkpoint
-from ._shared import certainty, code, consequence, function_named
+from ._shared import certainty, code, consequence, function_named, is_autograd_context
 
 CODE = "GD501"
 NAME = "autograd-in-graph"
@@ -657,8 +656,7 @@ def _is_made_by_layers(event: Call) -> bool:
 def check_getattr(event: GetAttr) -> Hit | None:
     if event.name == "saved_variables":
         # Another class may have an attribute of this name.
-        is_context = isinstance(event.receiver, Instance) and event.receiver.info.derives(*AUTOGRAD_FUNCTION)
-        return _saved_variables(event) if is_context else None
+        return _saved_variables(event) if is_autograd_context(event.receiver) else None
     if event.name != "grad_fn" or not may_be_tensor(event.receiver):
         return None
     return _hit(event, "ask `requires_grad`, which is traced", event.receiver)

@@ -12,12 +12,11 @@ Fix: Return the value from the function, and store it behind the call of `checkp
 from __future__ import annotations
 
 from graphdoctor.static.domain.events import Event, Grow, SetAttr, SetItem
-from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, ExternalObject, Instance, PythonValue
 from graphdoctor.static.rule import Hit
 
-from ._shared import certainty, code, consequence
+from ._shared import certainty, code, consequence, is_autograd_context
 
 CODE = "GD516"
 NAME = "checkpoint-side-effect"
@@ -220,13 +219,10 @@ def check_setattr(event: SetAttr) -> Hit | None:
     is_global = event.receiver == ExternalObject("builtins.globals")
     plain = all(isinstance(option, (Const, PythonValue)) for option in options(event.value))
     # A plain number that an object gets ends the graph, too, but at the call of `checkpoint`.
-    stays = any(isinstance(o, Instance) and not o.inside and not _is_context(o) for o in options(event.receiver))
+    stays = any(
+        isinstance(o, Instance) and not o.inside and not is_autograd_context(o) for o in options(event.receiver)
+    )
     return _hit(event) if is_global or (stays and not plain) else None
-
-
-def _is_context(receiver: Instance) -> bool:
-    """Whether ``receiver`` is what an ``autograd.Function`` keeps things in for its backward: ``ctx.scale = scale``."""
-    return receiver.info.derives(*AUTOGRAD_FUNCTION)
 
 
 def check_setitem(event: SetItem) -> Hit | None:

@@ -41,8 +41,10 @@ GB_IDS = ("GB0036", "GB0246", "GB0007")
 TORCH = ">=2.6"
 
 _BOXES = "select the boxes behind the call that is compiled"
-# Backwards, a recurrent layer begins with the padding.
-_PACKING = "mask the padding in place of packing, but for a bidirectional layer: leave that outside the compiled code"
+# A bidirectional layer reads the padding first on its way back, so masks give it another result.
+_PACKING = (
+    "mask the padding in place of packing; leave a bidirectional layer, which needs it, outside the compiled code"
+)
 _OVERLAPS = "compute the loss outside the compiled function: it selects the boxes that overlap"
 SUGGESTIONS = {
     "unique": "compute it outside the compiled function, or mark duplicates with a comparison matrix",

@@ -9,6 +9,8 @@ from graphdoctor.dynamic.parent.input_specs import InputSpecError
 from graphdoctor.dynamic.parent.vary_specs import parse_variations
 from graphdoctor.dynamic.recompiles import sweep
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
+from graphdoctor.model.runs import Sweep
+from graphdoctor.report.varied import refused
 
 
 def target(
@@ -57,6 +59,7 @@ def test_what_eager_refuses_is_left_out_and_told() -> None:
     (plan,) = requested(target(nn.Linear(3, 3), torch.ones(4, 3)), "0:1=3,4")
     assert shapes(plan) == [(4, 3)]
     assert plan.detail == "size 4 raises RuntimeError in eager"
+    assert refused(Sweep(plan.varied, False, 1, 1, plan.detail)) == f"varied: {plan.varied}; {plan.detail}"
 
 
 def test_repeated_values_stay_valid_indices() -> None:
