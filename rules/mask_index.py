@@ -28,6 +28,7 @@ from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.static.domain.events import Subscript
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Unknown, Value
+from graphdoctor.static.regions.argument_inference import is_called_mask
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
@@ -231,8 +232,8 @@ def check_subscript(event: Subscript) -> Hit | None:
     if event.mode not in ("load", "augment"):
         return _written_where_flagged(event) if event.mode == "store" else None
     mask = next((index for index in event.index if _is_mask(index)), None)
-    inverted = _inverted(event) if mask is None else None
-    if mask is None and inverted is None:
+    by_custom = _taken_for_mask(event) if mask is None else None
+    if mask is None and by_custom is None:
         return None
     reads = "reads what the mask selects before it writes" if event.mode == "augment" else "selects by a mask"
     return Hit(
@@ -240,18 +241,21 @@ def check_subscript(event: Subscript) -> Hit | None:
         f"{code(event)} {reads}, and how much that is depends on the data: {consequence(event)}",
         "keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or a sum weighted by the mask",
         "likely"
-        if inverted is not None or isinstance(event.receiver, Unknown)
+        if by_custom is not None or isinstance(event.receiver, Unknown)
         else certainty(event, mask if not isinstance(mask, Seq) else None),
     )
 
 
-def _inverted(event: Subscript) -> Tensor | None:
-    """``x[~mask]`` of a tensor of which nothing else is known: who inverts an index inverts a mask, not numbers."""
+def _taken_for_mask(event: Subscript) -> Tensor | None:
+    """The index that is a mask by custom: ``x[~padding]``, as nobody inverts numbers, and an argument called so."""
     elements = event.node.slice if isinstance(event.node, cst.Subscript) else ()
     for element, index in zip(elements, event.index, strict=False):
+        tensor = next((o for o in options(index) if isinstance(o, Tensor) and o.dtype is None), None)
         written = element.slice.value if isinstance(element.slice, cst.Index) else None
-        if isinstance(written, cst.UnaryOperation) and isinstance(written.operator, cst.BitInvert):
-            return index if isinstance(index, Tensor) and index.dtype is None else None
+        inverted = isinstance(written, cst.UnaryOperation) and isinstance(written.operator, cst.BitInvert)
+        named = isinstance(written, cst.Name) and is_called_mask(written.value)
+        if tensor is not None and (inverted or (named and tensor.argument)):
+            return tensor
     return None
 
 

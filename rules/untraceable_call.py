@@ -6,8 +6,8 @@ What: Functions written in C, and Python functions that rest on them: `hashlib`,
 `groupdict()` of a match, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
 making of pydantic's models and of distributions with `validate_args=True`, and the first `kl_divergence` of two
 classes of distributions; also the functions of scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that
-work on data of their own, what logs experiments (wandb, mlflow, the `SummaryWriter` of tensorboard), the extension
-modules of the project, in C or Cython, and functions that numba compiles.
+work on data of their own, tokenizers, what logs experiments (wandb, mlflow, the `SummaryWriter` of tensorboard), the
+extension modules of the project, in C++, CUDA, C or Cython, and functions that numba compiles.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
 the graph, runs it in Python, and compiles the rest separately. Some packages it skips altogether
@@ -29,8 +29,8 @@ from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.fixes.python.idioms import power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
-from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.torch_tables import EXTENSION, HOST_PACKAGES, TRACKERS, within
+from graphdoctor.static.domain.events import Call, GetAttr
+from graphdoctor.static.domain.torch_tables import EXTENSION, HOST_PACKAGES, TRACKERS, is_tokenizer, within
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import (
     Const,
@@ -813,6 +813,21 @@ def watches(name: str) -> bool:
         or name == _AS_SUBCLASS
         or name.rpartition(".")[2] in OF_MODULES
         or within(name, packages)
+        or is_tokenizer(name)
+    )
+
+
+def check_getattr(event: GetAttr) -> Hit | None:
+    """Numbers of tokens, which a tokenizer looks up in its vocabulary each time that it is asked for them."""
+    looked_up = event.name == "vocab_size" or event.name.endswith(("_token_id", "_token_ids"))
+    of_tokenizer = isinstance(event.receiver, ExternalObject) and is_tokenizer(event.receiver.qualname)
+    if not looked_up or not of_tokenizer:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} asks the tokenizer, which Dynamo does not trace: {consequence(event)}",
+        "read it in `__init__` and keep the number",
+        certainty(event),
     )
 
 
@@ -898,12 +913,15 @@ def _of_package(event: Call) -> bool:
     # What it gives inside stands behind a finding of its own.
     made_here = isinstance(event.receiver, ExternalObject) and not event.receiver.build
     of_version = "__version__" in event.qualname.split(".")
-    return within(event.qualname, HOST_PACKAGES | TRACKERS) and not made_here and not of_version
+    untraced = within(event.qualname, HOST_PACKAGES | TRACKERS) or is_tokenizer(event.qualname)
+    return untraced and not made_here and not of_version
 
 
 def _suggestion(name: str) -> str:
     if within(name, TRACKERS):
         return "return the value and log it behind the call, or put it under `if not torch.compiler.is_compiling():`"
+    if is_tokenizer(name):
+        return "tokenize outside the compiled code, and pass the ids"
     if within(name, HOST_PACKAGES) or name.startswith(EXTENSION):
         return "call it outside the compiled code, or make a custom operator of it (`torch.library.custom_op`)"
     if name.startswith("operator."):

@@ -99,6 +99,11 @@ def is_extension(name: str, folder: Path) -> bool:
     return any(file.suffix in (".so", ".pyd", ".pyx") for file in folder.glob(f"{name}.*"))
 
 
+def is_called_extension(name: str) -> bool:
+    """Whether a module is called as extensions of torch are by custom: ``_C``, ``selective_scan_cuda``, ``dcn_ext``."""
+    return name in ("_C", "_ext") or name.endswith(("_cuda", "_ext"))
+
+
 class Layout:
     """Where packages of projects may be, looked for once."""
 

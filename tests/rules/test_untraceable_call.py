@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,64 @@ def test_packages_that_work_on_data_of_their_own(tmp_path: Path) -> None:
     marked = [number for number, line in enumerate(MATCHER.split("\n"), 1) if line.endswith("# found")]
     assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
     assert all("outside the compiled code" in f.suggestion for f in found)
+
+
+TOKENIZERS = """\
+import torch.nn as nn
+from tokenizers import Tokenizer
+from transformers import AutoTokenizer, CLIPTokenizer
+
+
+class Encoder(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.tokenizer = AutoTokenizer.from_pretrained(name)
+        self.clip = CLIPTokenizer.from_pretrained(name)
+        self.plain = Tokenizer.from_file(name)
+        self.end = self.tokenizer.eos_token_id
+
+    def forward(self, texts, labels):
+        batch = self.tokenizer(texts, padding=True, return_tensors="pt")  # found
+        ids = self.clip.encode("a")  # found
+        more = self.plain.encode("a")  # found
+        labels = labels.masked_fill(labels == self.tokenizer.pad_token_id, self.end)  # found
+        return batch, ids, more, labels + self.tokenizer.vocab_size  # found
+"""
+
+
+def test_a_tokenizer_is_written_in_rust(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(TOKENIZERS)
+    found = analyse([(file, "model.py")]).findings
+    marked = [number for number, line in enumerate(TOKENIZERS.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+    assert found[0].suggestion == "tokenize outside the compiled code, and pass the ids"
+
+
+@pytest.mark.parametrize(
+    "read", ["len(tokenizer(['a b'])['input_ids'])", "tokenizer.pad_token_id", "len(backend.encode('a b').ids)"]
+)
+def test_dynamo_traces_no_tokenizer(read: str) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    source = f"""\
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerFast
+
+backend = Tokenizer(WordLevel({{"a": 0, "b": 1, "?": 2}}, unk_token="?"))
+tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="?", pad_token="?")
+
+
+@torch.compile(backend="eager", fullgraph=True)
+def f(x):
+    return x + {read}
+"""
+    names: dict[str, Any] = {}
+    exec(source, names)
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="of class `Tokenizer`"):
+        names["f"](torch.rand(4))
 
 
 COMPILED_BY_NUMBA = """\

@@ -28,12 +28,14 @@ CONVENTIONAL_NAMES = {
 #: Attributes that only tensors have: reading one on an unannotated argument is evidence that it is a tensor.
 TENSOR_EVIDENCE = words(
     """
-    abs add all any amax amin argmax argmin argsort backward bfloat16 bmm chunk clamp clip clone contiguous cpu cuda
-    cumsum detach device dim double dtype exp expand expand_as fill_ flatten flip float gather grad half
-    index_select is_contiguous isnan item log long masked_fill masked_fill_ masked_select matmul max mean min mm mul
-    ndim new_ones new_tensor new_zeros nonzero norm numel permute pow prod relu repeat repeat_interleave
-    requires_grad_ reshape scatter shape sigmoid sin size softmax split sqrt squeeze std sum t tanh tolist topk
-    transpose tril triu type_as unbind unfold unique unsqueeze var view view_as zero_
+    abs add all amax amin any argmax argmin argsort backward bfloat16 bmm bool chunk clamp clip clone contiguous copy_
+    cpu cuda cumsum detach device dim double dtype erf exp expand expand_as fill_ flatten flip float gather grad half
+    index_add index_add_ index_copy index_copy_ index_select int is_contiguous isnan item log logical_and logical_not
+    logical_or long masked_fill masked_fill_ masked_scatter masked_select matmul max mean min mm mul ndim new_empty
+    new_full new_ones new_tensor new_zeros nonzero norm numel permute pow prod relu repeat repeat_interleave
+    requires_grad_ reshape rsqrt scatter scatter_ scatter_add scatter_add_ shape sigmoid sin size softmax split sqrt
+    squeeze std sum t tanh tolist topk transpose tril triu type_as unbind unfold unique unsqueeze var view view_as
+    zero_
     """
 )
 
@@ -311,9 +313,17 @@ def dtype_of(name: str) -> str | None:
 HOST_PACKAGES = words(
     """
     cupy networkx onnx onnxruntime pandas pynvml sklearn sympy tabulate tensorflow xarray
-    cv2 librosa matplotlib nltk PIL scipy skimage
+    cv2 librosa matplotlib nltk PIL scipy skimage sentencepiece tiktoken tokenizers
     """
 )
+
+
+@cache
+def is_tokenizer(qualname: str) -> bool:
+    """Whether a dotted name is one of a tokenizer of transformers: ``transformers.AutoTokenizer.from_pretrained``."""
+    package, *names = qualname.split(".")
+    return package == "transformers" and any(name.endswith(("Tokenizer", "TokenizerFast")) for name in names)
+
 
 #: Where experiments are logged: to a file, a server or a queue.
 TRACKERS = words("wandb mlflow tensorboardX torch.utils.tensorboard")
@@ -334,7 +344,7 @@ def is_recurrent_layer(name: str) -> bool:
     return name.startswith("torch.nn.") and not RECURRENT.isdisjoint(name.split("."))
 
 
-#: The names of what extension modules of the project define, in C or Cython, and of what numba compiles, begin with it.
+#: The names of what extension modules define, in C, CUDA or Cython, and of what numba compiles, begin with it.
 EXTENSION = "<extension>."
 
 

@@ -80,8 +80,10 @@ def _compiled_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: C
 
 
 def _external_object_attribute(
-    _interpreter: Interpreter, _node: cst.CSTNode, receiver: ExternalObject, name: str
+    interpreter: Interpreter, node: cst.CSTNode, receiver: ExternalObject, name: str
 ) -> Value:
+    if torch_tables.is_tokenizer(receiver.qualname):
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
     return Seq("size", None, PythonValue("int", shape=True)) if name == "shape" else Method(receiver, name)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import libcst as cst
 from libcst import helpers
 
-from graphdoctor.source.module_files import is_extension
+from graphdoctor.source.files import is_file
+from graphdoctor.source.module_files import is_called_extension, is_extension
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.lazy_exports import lazy_exports
@@ -51,10 +52,10 @@ def execute_import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) 
         for alias in node.names:
             dotted = helpers.get_full_name_for_node(alias.name) or ""
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-                scope.assign(alias.asname.name.value, named(dotted))
+                scope.assign(alias.asname.name.value, _named(interpreter, dotted))
             else:
                 top = dotted.partition(".")[0]
-                scope.assign(top, named(top))
+                scope.assign(top, _named(interpreter, top))
         return
     base = _base(interpreter, node)
     if isinstance(node.names, cst.ImportStar):
@@ -77,6 +78,14 @@ def named(dotted: str) -> Value:
     return External(dotted)
 
 
+def _named(interpreter: Interpreter, dotted: str) -> Value:
+    """The module that ``import dotted`` binds."""
+    here, (package, _, module) = interpreter.frame.module, dotted.rpartition(".")
+    if is_called_extension(module) and module_path(interpreter, here, dotted) is None:
+        return _outside(interpreter, here, package, module)
+    return named(dotted)
+
+
 def member(interpreter: Interpreter, base: str, name: str) -> Value:
     """``from base import name``: of a scanned module it is looked up on first use, since most names never are."""
     if f"{base}.{name}" == "typing.TYPE_CHECKING":
@@ -84,24 +93,29 @@ def member(interpreter: Interpreter, base: str, name: str) -> Value:
     here = interpreter.frame.module
     if module_path(interpreter, here, base) is None:
         package, _, module = base.rpartition(".")
-        outside = _outside(interpreter, here, package, module) if package else External(base)
-        return External(f"{outside.qualname}.{name}" if base else name)
+        return External(f"{_outside(interpreter, here, package, module).qualname}.{name}" if base else name)
     return Imported(base, name, here.key)
 
 
 def _outside(interpreter: Interpreter, here: ModuleInfo, package: str, module: str) -> External:
-    """What ``package`` has as ``module``, and is no scanned code: a module in C or Cython is marked as such.
+    """What ``package`` ("": the path) has as ``module``, and is no scanned code.
 
-    It may be built into a folder of its own in a package, where its source lies.
+    A module in C or Cython is marked as such. It may be built into a folder of its own in a package, where its source
+    lies. One that is not built yet is known by what it is called.
     """
+    qualname = f"{package}.{module}" if package else module
     outer, _, inner = package.rpartition(".")
     for name, below in ((package, ""), (outer, inner)):
         place = module_path(interpreter, here, name) if name else None
         if place is not None:
-            if any(is_extension(module, folder) for folder in {place.parent / below, place.parent}):
-                return External(f"{EXTENSION}{package}.{module}")
+            folders = {place.parent / below, place.parent}
+            unbuilt = is_called_extension(module) and not any(
+                (folder / module).is_dir() or is_file(folder / f"{module}.py") for folder in folders
+            )
+            if unbuilt or any(is_extension(module, folder) for folder in folders):
+                return External(f"{EXTENSION}{qualname}")
             break
-    return External(f"{package}.{module}")
+    return External(f"{EXTENSION}{qualname}" if not package and is_called_extension(module) else qualname)
 
 
 def resolve(interpreter: Interpreter, pending: Imported) -> Value:

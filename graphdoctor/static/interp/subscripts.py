@@ -54,10 +54,10 @@ def _other_item(
 ) -> Value:
     """An item of an unknown value; numbers that were read from data stay such numbers.
 
-    Emits ``Subscript`` where the index is a mask.
+    Emits ``Subscript`` where the index may be a mask.
     """
     is_open = isinstance(receiver, (Unknown, ExternalObject))
-    if is_open and any(isinstance(i, Tensor) and i.dtype == "bool" for i in index):
+    if is_open and any(isinstance(i, Tensor) for i in index):
         # What takes a mask is a tensor, an array, or an object that passes it on to one.
         interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
     return receiver if is_read(receiver) else UNKNOWN

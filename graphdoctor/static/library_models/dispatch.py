@@ -135,6 +135,9 @@ def _python(
         return UNKNOWN
     if qualname == "os.environ.get" or qualname == "os.getenv":
         return _of_environment(args[1] if len(args) > 1 else kwargs.get("default", NONE))
+    if qualname.startswith(torch_tables.EXTENSION) and not name[:1].isupper():
+        # A function, which gives tensors more often than objects of the extension.
+        return UNKNOWN
     return interpreter.build(node, qualname, args, kwargs)
 
 

@@ -39,6 +39,12 @@ _SAME = frozenset((
 ))  # fmt: skip
 
 
+def _extension_name(args: tuple[Value, ...], kwargs: Kwargs) -> str:
+    """What an extension is called by the call that builds it."""
+    name = kwargs.get("name", args[0] if args else UNKNOWN)
+    return name.value if isinstance(name, Const) and isinstance(name.value, str) else "built"
+
+
 def call_torch(
     interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
@@ -74,6 +80,10 @@ def call_torch(
     if qualname in ("torch.load", "torch.hub.load"):
         # What was saved, or made by the other repository, may be anything.
         return UNKNOWN
+    if qualname in ("torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"):
+        # The functions of one that is no Python module are operators, under ``torch.ops``.
+        is_module = kwargs.get("is_python_module", Const(True)) == Const(True)
+        return External(f"{torch_tables.EXTENSION}{_extension_name(args, kwargs)}") if is_module else UNKNOWN
     if qualname in _GIVES:
         return _GIVES[qualname]
     if qualname.startswith("torch.distributions."):

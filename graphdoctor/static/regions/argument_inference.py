@@ -82,8 +82,10 @@ def uses(body: cst.CSTNode, evidence: frozenset[str] = TENSOR_EVIDENCE) -> tuple
         elif type(child) is cst.Subscript and type(child.value) is cst.Attribute and child.value.attr.value == "shape":
             index = child.slice[0].slice
             bounds.update(_terms(index.value if type(index) is cst.Index else None))
-        elif type(child) is cst.Subscript and type(child.value) is cst.Name and _selects(child, masks):
-            found.add(child.value.value)
+        elif type(child) is cst.Subscript:
+            found.update(_masks(child))
+            if type(child.value) is cst.Name and _selects(child, masks):
+                found.add(child.value.value)
         elif type(child) is cst.If:
             objects.update(_counters(child.test))
         elif type(child) is cst.Assign:
@@ -110,6 +112,21 @@ def _selects(node: cst.Subscript, masks: Mapping[str, str]) -> bool:
     if type(name) is not cst.Name or type(compared) is not cst.Name:
         return False
     return name.value == (compared.value if type(test) is cst.Comparison else masks.get(compared.value))
+
+
+def _masks(node: cst.Subscript) -> Iterator[str]:
+    """The names in an index that stand for masks: ``x[~padding]``, ``x[mask]`` by what it is called."""
+    for element in node.slice:
+        index = element.slice.value if type(element.slice) is cst.Index else None
+        inverted = type(index) is cst.UnaryOperation and type(index.operator) is cst.BitInvert
+        name = index.expression if inverted else index
+        if type(name) is cst.Name and (inverted or is_called_mask(name.value)):
+            yield name.value
+
+
+def is_called_mask(name: str) -> bool:
+    """Whether a name says of an index that it is a mask, by custom: ``mask``, ``masks``, ``fg_mask``."""
+    return name.rpartition("_")[2] in ("mask", "masks")
 
 
 def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:

@@ -143,6 +143,36 @@ def test_a_function_of_an_extension_module_is_not_traced(tmp_path: Path, case: s
     assert found.fix is not None and found.fix.reason == "What a function in C, Cython or numba does is not known."
 
 
+@pytest.mark.parametrize(
+    ("imported", "called"),
+    [
+        ("from . import _C", "_C.double"),
+        ("from align._C import double", "double"),
+        ("import align._ext as ops", "ops.double"),
+        ("import align_cuda", "align_cuda.double"),
+        ("from align_cuda import double", "double"),
+    ],
+)
+def test_an_extension_that_is_not_built_is_known_by_its_name(tmp_path: Path, imported: str, called: str) -> None:
+    files = {"train.py": train("from align import Net"), "align/__init__.py": net(imported, called)}
+    script, package = written(tmp_path, files), tmp_path / "align/__init__.py"
+    (found,) = analyse([(script, "train.py"), (package, "align.py")]).findings
+    assert (found.rule, found.location.path, found.location.line) == ("GD405", "align.py", 7)
+
+
+@pytest.mark.parametrize("module", ["align/_C.py", "align/_C/ops.py", "align_cuda.py"])
+def test_a_module_in_python_is_no_extension_whatever_it_is_called(tmp_path: Path, module: str) -> None:
+    name = module.partition(".")[0].split("/")[-1] if module.endswith("_cuda.py") else "_C"
+    imported = f"from . import {name}" if module.startswith("align/") else f"import {name}"
+    files = {
+        "train.py": train("from align import Net"),
+        "align/__init__.py": net(imported, f"{name}.double"),
+        module: "def double(x):\n    return x * 2\n",
+    }
+    script = written(tmp_path, files)
+    assert not analyse([(script, "train.py"), (tmp_path / "align/__init__.py", "align.py")]).findings
+
+
 def test_what_is_no_extension_module_may_be_anything(tmp_path: Path) -> None:
     script = written(
         tmp_path, {"train.py": train("from align import Net"), "align/__init__.py": net("from .core import double")}

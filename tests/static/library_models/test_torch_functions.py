@@ -81,3 +81,28 @@ def test_sizes_of_convolutions_and_pools_are_numbers(events, call) -> None:
         """
     )
     assert [e.how for e in found if isinstance(e, Convert)] == [call.partition("(")[0]]
+
+
+@pytest.mark.parametrize(
+    ("build", "called"),
+    [
+        ("load(name='scan', sources=['scan.cpp'])", ["<extension>.scan.forward"]),
+        ("load_inline('scan', cpp_sources='', functions=['forward'])", ["<extension>.scan.forward"]),
+        ("load(name=NAME, sources=[])", ["<extension>.built.forward"]),
+        ("load(name='scan', sources=[], is_python_module=False)", []),
+    ],
+)
+def test_an_extension_that_is_built_when_the_module_is_imported(events, build, called) -> None:
+    found = events(f"""
+        import os
+        import torch
+        from torch.utils.cpp_extension import load, load_inline
+
+        NAME = os.environ["NAME"]
+        scan = {build}
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return scan.forward(x)
+    """)
+    assert [e.qualname for e in found if isinstance(e, Call) and e.qualname.startswith("<extension>")] == called

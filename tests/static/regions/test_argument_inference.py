@@ -19,6 +19,9 @@ from graphdoctor.static.regions.argument_inference import described, keyed, only
         ("x.log()", True),
         ("x[x > 0]", True),
         ("x[y > 0]", False),
+        ("y[~x]", True),
+        ("y[x]", False),
+        ("y[x.bool()]", True),
         ("x[len(x) > 0]", False),
         ("torch.linspace(x, 1, 4)", False),
         ("torch.nn.Linear(x, 4)", False),
@@ -35,6 +38,23 @@ def test_only_what_tensors_alone_are_used_for_is_evidence(code, tensor):
     function = module.body[0]
     assert isinstance(function, cst.FunctionDef)
     assert ("x" in uses(function.body)[0]) is tensor
+
+
+@pytest.mark.parametrize(
+    ("index", "masks"),
+    [
+        ("mask", {"mask"}),
+        ("fg_mask, :", {"fg_mask"}),
+        ("~padding", {"padding"}),
+        ("masked", set()),
+        ("mask_token", set()),
+        ("mask + 1", set()),
+    ],
+)
+def test_an_index_that_is_called_a_mask_is_a_tensor(index, masks):
+    function = cst.parse_module(f"def f(y):\n    return y[{index}]\n").body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert uses(function.body)[0] == masks
 
 
 FUNCTION = """\
