@@ -432,7 +432,7 @@ def check_needdrawn(event: NeedDrawn) -> Hit:
         event,
         f"{code(event)} needs the value of a random number of Python: {consequence(event)}",
         _DRAW_BEFORE,
-        certainty(event),
+        certainty(event) if event.sure else "likely",
     )
 
 

@@ -41,10 +41,10 @@ TORCH = ">=2.6"
 
 ROLES = {
     "index": "an index or slice bound",
-    "range": "a count of `range`",
     "repeat": "the length of a list",
-    "size": "a number",
 }
+#: A call of a function that takes a number.
+CALLS = ("range", "size")
 
 #: Arguments that are floats: a tensor is read there even when it is an input of the function.
 FLOAT_ARGUMENTS = (
@@ -485,7 +485,7 @@ def graphdoctor_target():
 def check_convert(event: Convert) -> Hit | None:
     tensor = tensor_of(event.value)
     known = event.to in ("size", "repeat")
-    if tensor is None or tensor.numpy or event.to not in ROLES or (tensor.constant and known):
+    if tensor is None or tensor.numpy or event.to not in (*ROLES, *CALLS) or (tensor.constant and known):
         return None
     if (known or event.how in ("slice", "range", "list index")) and not tensor.is_known and tensor.ndim != 0:
         # Made from arguments of which nothing is known: what gives a size is a number as a rule, unless it is what
@@ -493,9 +493,14 @@ def check_convert(event: Convert) -> Hit | None:
         return None
     if known and _symbolic(tensor) and event.how.rpartition(".")[2] not in FLOAT_ARGUMENTS:
         return None
+    given = (
+        f"{code(event)} is given tensor data where it needs a number"
+        if event.to in CALLS
+        else f"tensor data {code(event)} is used as {ROLES[event.to]} ({event.how})"
+    )
     return Hit(
         event,
-        f"tensor data {code(event)} is used as {ROLES[event.to]} ({event.how}): {consequence(event)}",
+        f"{given}: {consequence(event)}",
         "pass the number as a Python int, or keep the size fixed and mask",
         certainty(event, event.value),
     )

@@ -911,7 +911,7 @@ def _validates(event: Call) -> bool:
 def _of_package(event: Call) -> bool:
     """A function of a package, or a method of what it gave outside the graph."""
     # What it gives inside stands behind a finding of its own.
-    made_here = isinstance(event.receiver, ExternalObject) and not event.receiver.build
+    made_here = isinstance(event.receiver, ExternalObject) and event.receiver.in_region
     of_version = "__version__" in event.qualname.split(".")
     untraced = within(event.qualname, HOST_PACKAGES | TRACKERS) or is_tokenizer(event.qualname)
     return untraced and not made_here and not of_version

@@ -101,7 +101,19 @@ def is_extension(name: str, folder: Path) -> bool:
 
 def is_called_extension(name: str) -> bool:
     """Whether a module is called as extensions of torch are by custom: ``_C``, ``selective_scan_cuda``, ``dcn_ext``."""
-    return name in ("_C", "_ext") or name.endswith(("_cuda", "_ext"))
+    words = name.split("_")
+    return name == "_C" or (len(words) > 1 and ("cuda" in words or words[-1] == "ext"))
+
+
+#: An extension module that a ``setup.py`` builds: ``CUDAExtension("DCNv3", ...)``, ``extension(name="DCNv3", ...)``.
+_DECLARED = re.compile(r"extension\(\s*(?:name\s*=\s*)?[\"']([\w.]+)[\"']", re.IGNORECASE)
+
+
+def declared_extensions(home: Path) -> frozenset[str]:
+    """The extension modules that the ``setup.py`` at the top of a project builds, as far as it names them."""
+    setup = home / "setup.py"
+    text = setup.read_text(encoding="utf-8", errors="replace") if is_file(setup) else ""
+    return frozenset(_DECLARED.findall(text))
 
 
 class Layout:
@@ -111,14 +123,27 @@ class Layout:
         self._homes: dict[Path, Path | None] = {}
         self._roots: dict[tuple[Path, str], tuple[Path, ...]] = {}
         self._installed: dict[Path, bool] = {}
+        self._extensions: dict[Path, frozenset[str]] = {}
+
+    def _home(self, folder: Path) -> Path | None:
+        if folder not in self._homes:
+            self._homes[folder] = project_home(folder)
+        return self._homes[folder]
 
     def roots(self, folder: Path, top: str) -> tuple[Path, ...]:
         """Where else than in ``folder`` the package ``top`` of its project may be."""
-        if folder not in self._homes:
-            self._homes[folder] = project_home(folder)
         if (folder, top) not in self._roots:
-            self._roots[folder, top] = import_roots(folder, top, self._homes[folder])
+            self._roots[folder, top] = import_roots(folder, top, self._home(folder))
         return self._roots[folder, top]
+
+    def is_extension(self, folder: Path, name: str) -> bool:
+        """Whether the project of ``folder`` builds the extension module ``name``."""
+        home = self._home(folder)
+        if home is None:
+            return False
+        if home not in self._extensions:
+            self._extensions[home] = declared_extensions(home)
+        return name in self._extensions[home]
 
     def is_installed(self, folder: Path) -> bool:
         """Whether installed packages lie in ``folder``."""

@@ -87,3 +87,46 @@ def test_an_array_is_shuffled_in_the_graph(tmp_path: Path, values: str, found: l
             names["f"](torch.zeros(1))
     else:
         assert 0 <= names["f"](torch.zeros(1)).item() < 8
+
+
+SOMETIMES = """\
+import random
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, count=None):
+        {statement}
+        return {read}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "read", "splits_graph"),
+    [
+        ("count = random.randint(1, 3) if count is None else count", "x[:, :count]", True),
+        ("count = count or random.randint(1, 3)", "x[:, :count]", True),
+        ("count = random.randint(1, 3) if self.training else 2", "x.repeat(1, count)", True),
+        ("count = random.randint(1, 3) if self.training else 2", "x[:, : 4 - count]", True),
+        ("count = random.randint(1, 3) if self.training else 2", "x * count", False),
+        ("count = random.randint(1, 3) if self.training else x.mean()", "x * count", False),
+    ],
+)
+def test_a_number_that_is_drawn_on_some_paths_only(
+    tmp_path: Path, statement: str, read: str, splits_graph: bool
+) -> None:
+    torch = pytest.importorskip("torch")
+    source = SOMETIMES.format(statement=statement, read=read)
+    file = tmp_path / "sometimes.py"
+    file.write_text(source)
+    found = [(f.rule, f.location.line) for f in scan(ScanOptions((str(file),), run=False)).findings]
+    assert found == ([("GD403", 10)] if splits_graph else [])
+    names: dict[str, Any] = {}
+    exec(compile(source, str(file), "exec"), names)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    torch.compile(names["Net"](), backend="eager")(torch.rand(4, 8))
+    compiled = torch._dynamo.utils.counters["frames"]["ok"] == 1 and not torch._dynamo.utils.counters["graph_break"]
+    assert compiled is not splits_graph

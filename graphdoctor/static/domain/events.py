@@ -229,7 +229,12 @@ class Decide(Event):
 
 @frozen
 class NeedDrawn(Event):
-    """The trace needs the value of a number that Python's ``random`` drew in compiled code."""
+    """The trace needs the value of a number that Python's ``random`` drew in compiled code.
+
+    ``sure`` is False where it is drawn on some paths only.
+    """
+
+    sure: bool
 
 
 @frozen

@@ -189,6 +189,11 @@ def is_drawn(value: Value) -> bool:
     return type(value) is PythonValue and value.drawn
 
 
+def may_be_drawn(value: Value) -> bool:
+    """True when one of the alternatives is such a number."""
+    return any(type(option) is PythonValue and option.drawn for option in options(value))
+
+
 def is_sure_tensor(value: Value) -> bool:
     """True when ``value`` is tensor data and nothing else, and not only by assumption."""
     return isinstance(value, Tensor) and value.is_known

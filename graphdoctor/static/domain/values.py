@@ -178,11 +178,13 @@ class Imported(Value):
 class ExternalObject(Value):
     """An object made by calling something external that is not a tensor: ``ExternalObject("logging.getLogger")``.
 
-    ``build`` is its number among the objects made outside regions (0: not one of them).
+    ``build`` is its number among the objects that the scanned file makes outside regions (0: not one of them).
+    ``in_region`` is True for what compiled code makes.
     """
 
     qualname: str
     build: int = 0
+    in_region: bool = False
 
 
 @frozen

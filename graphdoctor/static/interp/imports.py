@@ -81,9 +81,15 @@ def named(dotted: str) -> Value:
 def _named(interpreter: Interpreter, dotted: str) -> Value:
     """The module that ``import dotted`` binds."""
     here, (package, _, module) = interpreter.frame.module, dotted.rpartition(".")
-    if is_called_extension(module) and module_path(interpreter, here, dotted) is None:
+    if _may_be_extension(interpreter, here, dotted) and module_path(interpreter, here, dotted) is None:
         return _outside(interpreter, here, package, module)
     return named(dotted)
+
+
+def _may_be_extension(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> bool:
+    """Whether a module that is not there is an extension: the project builds it, or it is called as they are."""
+    built = interpreter.project.layout.is_extension(here.source.resolved.parent, dotted)
+    return built or is_called_extension(dotted.rpartition(".")[2])
 
 
 def member(interpreter: Interpreter, base: str, name: str) -> Value:
@@ -101,7 +107,7 @@ def _outside(interpreter: Interpreter, here: ModuleInfo, package: str, module: s
     """What ``package`` ("": the path) has as ``module``, and is no scanned code.
 
     A module in C or Cython is marked as such. It may be built into a folder of its own in a package, where its source
-    lies. One that is not built yet is known by what it is called.
+    lies. One that is not built yet is known by ``setup.py``, or by what it is called.
     """
     qualname = f"{package}.{module}" if package else module
     outer, _, inner = package.rpartition(".")
@@ -109,13 +115,14 @@ def _outside(interpreter: Interpreter, here: ModuleInfo, package: str, module: s
         place = module_path(interpreter, here, name) if name else None
         if place is not None:
             folders = {place.parent / below, place.parent}
-            unbuilt = is_called_extension(module) and not any(
+            unbuilt = _may_be_extension(interpreter, here, qualname) and not any(
                 (folder / module).is_dir() or is_file(folder / f"{module}.py") for folder in folders
             )
             if unbuilt or any(is_extension(module, folder) for folder in folders):
                 return External(f"{EXTENSION}{qualname}")
             break
-    return External(f"{EXTENSION}{qualname}" if not package and is_called_extension(module) else qualname)
+    unbuilt = not package and _may_be_extension(interpreter, here, module)
+    return External(f"{EXTENSION}{qualname}" if unbuilt else qualname)
 
 
 def resolve(interpreter: Interpreter, pending: Imported) -> Value:

@@ -246,7 +246,7 @@ class Interpreter:
     ) -> ExternalObject:
         """The object that a library call makes. Outside regions it is remembered what is done with it."""
         if self.frame.compiled or self.frame.muted or self.frame.module is not self.main:
-            return ExternalObject(qualname)
+            return ExternalObject(qualname, in_region=self.frame.compiled)
         known = self.build_numbers.setdefault(id(node), len(self.builds) + 1)
         if known > len(self.builds):
             self.builds.append(BuildRecord(node, self.site(), qualname, args, kwargs))

@@ -11,7 +11,7 @@ from dataclasses import replace
 import libcst as cst
 
 from graphdoctor.static.domain.events import NeedDrawn
-from graphdoctor.static.domain.value_functions import is_drawn, join, options, tensor_of
+from graphdoctor.static.domain.value_functions import is_drawn, join, may_be_drawn, options, tensor_of
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Value
 from graphdoctor.static.interp.interpreter import Interpreter
 
@@ -43,17 +43,21 @@ def draw(
 
 def need(interpreter: Interpreter, node: cst.CSTNode, value: Value) -> Value:
     """Emit ``NeedDrawn`` where ``value``, which ``node`` needs, is such a number. It is plain then, and returned so."""
-    if not is_drawn(value):
+    if not may_be_drawn(value):
         return value
-    interpreter.emit(NeedDrawn, node)
+    interpreter.emit(NeedDrawn, node, sure=is_drawn(value))
     forget(interpreter, node)
-    return join(*(replace(option, drawn=False) for option in options(value) if isinstance(option, PythonValue)))
+    return _plain(value)
+
+
+def _plain(value: Value) -> Value:
+    return join(*(replace(o, drawn=False) if isinstance(o, PythonValue) else o for o in options(value)))
 
 
 def need_in_arithmetic(interpreter: Interpreter, node: cst.CSTNode, left: Value, right: Value) -> None:
     """Emit ``NeedDrawn`` for an operator with such a number and what is surely no tensor."""
-    if (is_drawn(left) and _is_plain(right)) or (is_drawn(right) and _is_plain(left)):
-        need(interpreter, node, left if is_drawn(left) else right)
+    if (may_be_drawn(left) and _is_plain(right)) or (may_be_drawn(right) and _is_plain(left)):
+        need(interpreter, node, left if may_be_drawn(left) else right)
 
 
 def need_in_comparison(interpreter: Interpreter, node: cst.CSTNode, operator: str, left: Value, right: Value) -> None:
@@ -77,8 +81,8 @@ def forget(interpreter: Interpreter, node: cst.CSTNode) -> None:
     while pending:
         inner = pending.pop()
         value = names.get(inner.value) if type(inner) is cst.Name else None
-        if type(inner) is cst.Name and type(value) is PythonValue and value.drawn:
-            names[inner.value] = PythonValue(value.kind)
+        if type(inner) is cst.Name and value is not None and may_be_drawn(value):
+            names[inner.value] = _plain(value)
         pending.extend(inner.children)
 
 

@@ -118,10 +118,11 @@ def _masks(node: cst.Subscript) -> Iterator[str]:
     """The names in an index that stand for masks: ``x[~padding]``, ``x[mask]`` by what it is called."""
     for element in node.slice:
         index = element.slice.value if type(element.slice) is cst.Index else None
-        inverted = type(index) is cst.UnaryOperation and type(index.operator) is cst.BitInvert
-        name = index.expression if inverted else index
-        if type(name) is cst.Name and (inverted or is_called_mask(name.value)):
-            yield name.value
+        if type(index) is cst.UnaryOperation and type(index.operator) is cst.BitInvert:
+            if type(index.expression) is cst.Name:
+                yield index.expression.value
+        elif type(index) is cst.Name and is_called_mask(index.value):
+            yield index.value
 
 
 def is_called_mask(name: str) -> bool:

@@ -151,6 +151,7 @@ def test_a_function_of_an_extension_module_is_not_traced(tmp_path: Path, case: s
         ("import align._ext as ops", "ops.double"),
         ("import align_cuda", "align_cuda.double"),
         ("from align_cuda import double", "double"),
+        ("import alt_cuda_align", "alt_cuda_align.double"),
     ],
 )
 def test_an_extension_that_is_not_built_is_known_by_its_name(tmp_path: Path, imported: str, called: str) -> None:
@@ -158,6 +159,26 @@ def test_an_extension_that_is_not_built_is_known_by_its_name(tmp_path: Path, imp
     script, package = written(tmp_path, files), tmp_path / "align/__init__.py"
     (found,) = analyse([(script, "train.py"), (package, "align.py")]).findings
     assert (found.rule, found.location.path, found.location.line) == ("GD405", "align.py", 7)
+
+
+@pytest.mark.parametrize(
+    ("setup", "found"),
+    [
+        ("setup(ext_modules=[CUDAExtension('MSDA', ['msda.cu'])])", True),
+        ("extension = CppExtension\nmodules = [\n    extension(\n        name='MSDA', sources=[]),\n]", True),
+        ("setup(ext_modules=[CUDAExtension('DCNv3', ['dcn.cu'])])", False),
+        ("setup(name='MSDA')", False),
+    ],
+)
+def test_an_extension_that_setup_py_builds(tmp_path: Path, setup: str, found: bool) -> None:
+    files = {
+        "setup.py": setup,
+        "train.py": train("from align import Net"),
+        "align/__init__.py": net("import MSDA", "MSDA.double"),
+    }
+    script, package = written(tmp_path, files), tmp_path / "align/__init__.py"
+    rules = [f.rule for f in analyse([(script, "train.py"), (package, "align.py")]).findings]
+    assert rules == (["GD405"] if found else [])
 
 
 @pytest.mark.parametrize("module", ["align/_C.py", "align/_C/ops.py", "align_cuda.py"])
