@@ -402,8 +402,9 @@ def _is_spelled_out(event: SetAttr | SetItem) -> bool:
 
 
 def _outlives(receiver: Value) -> bool:
-    """An object, a class, or the globals of a module."""
-    return isinstance(receiver, (Class, Instance)) or receiver == ExternalObject("builtins.globals")
+    """A class, the globals of a module, or an object that the call itself does not make."""
+    kept = isinstance(receiver, Class) or (isinstance(receiver, Instance) and not receiver.inside)
+    return kept or receiver == ExternalObject("builtins.globals")
 
 
 def _counts(event: SetAttr | SetItem) -> bool:

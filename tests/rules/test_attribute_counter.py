@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from typing import Any
 
 import pytest
 import torch
@@ -181,3 +182,46 @@ def test_what_each_call_begins_anew_does_not_count_calls(
     counters.clear()
     exec(compile(file.read_text(), str(file), "exec"), {})
     assert (counters["stats"]["unique_graphs"] == 1) == (not lines)
+
+
+DELIVERY = """\
+class Delivery:
+    def __init__(self, parts):
+        self.parts = parts
+        self.next = 0
+
+    def __call__(self):
+        part = self.parts[self.next]
+        self.next += 1
+        return part
+"""
+RECEIVER = """\
+import torch.nn as nn
+from delivery import Delivery
+
+
+class Net(nn.Module):
+    def take(self, x, parts):
+        return x if parts is None else x + parts()
+
+    def forward(self, x, parts=None):
+        if parts is not None:
+            parts = Delivery(parts)
+        return self.take(self.take(x, parts), parts)
+"""
+
+
+def test_an_object_that_each_call_makes_anew_counts_no_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [tmp_path / "delivery.py", tmp_path / "receiver.py"]
+    for file, text in zip(files, (DELIVERY, RECEIVER), strict=True):
+        file.write_text(text)
+    assert not analyse([(file, file.name) for file in files]).findings
+    monkeypatch.syspath_prepend(tmp_path)
+    torch._dynamo.reset()
+    counters.clear()
+    names: dict[str, Any] = {}
+    exec(compile(RECEIVER, "receiver.py", "exec"), names)
+    net = torch.compile(names["Net"](), backend="eager", fullgraph=True)
+    for _ in range(3):
+        net(torch.zeros(2), [torch.ones(2), torch.ones(2)])
+    assert counters["stats"]["unique_graphs"] == 1
