@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from graphdoctor.model.labels import explanation, is_offered, label
+from graphdoctor.model.labels import explanation, is_offered, label, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, width
 from graphdoctor.report.excerpt import marked_line
@@ -79,6 +79,9 @@ class Findings:
             whose = f"help for {for_whom}" if (for_whom := wording.whose(finding, "its authors")) else "help"
             yield from self._remark(whose, finding.suggestion, gutter)
         if fix is None or not self._look.verbose:
+            if fix is not None and label(fix) == "refused":
+                tried = "The setting" if sets_for_process(fix) else "A fix"
+                yield from self._remark("fix", f"{tried} was tried. {fix.detail}", gutter)
             return
         yield from self._remark("fix", f"{wording.fix_kind(fix)}. {explanation(fix)}", gutter)
         for line in changes(fix.diff) if offered else ():

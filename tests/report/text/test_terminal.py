@@ -54,6 +54,20 @@ def test_verbose_shows_all_that_is_known_of_a_finding(rich: Diagnosis) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "said"), [("", "A fix was tried."), ("torch._dynamo.config.allow_rnn = True", "The setting was tried.")]
+)
+def test_a_fix_that_was_tried_in_vain_is_said_beside_the_help(rich: Diagnosis, text: str, said: str) -> None:
+    first, *others = rich.findings
+    assert first.fix is not None
+    edits = tuple(replace(edit, text=text) for edit in first.fix.edits)
+    in_vain = replace(first.fix, edits=edits, grade="none", detail="Dropped: it does not help.")
+    shown = terminal.render(replace(rich, findings=(replace(first, fix=in_vain), *others)))
+    block = shown.split("\n\n")[1]
+    assert block.splitlines()[-1] == f"   = fix: {said} Dropped: it does not help."
+    assert f"= help: {first.suggestion}"[:40] in block
+
+
 def test_what_a_rule_says_of_all_findings_is_said_once(rich: Diagnosis) -> None:
     first = rich.findings[0]
     other = replace(first, fix=None, why="Another reason. And more.")
