@@ -79,12 +79,16 @@ def _compiled_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: C
     return Compiled(found, receiver.fullgraph) if name in ("forward", "__call__") else found
 
 
+#: The shape of what may be an array, which has a tuple in place of a ``torch.Size``.
+_UNKNOWN_SHAPE = Seq("tuple", None, PythonValue("int", shape=True))
+
+
 def _external_object_attribute(
     interpreter: Interpreter, node: cst.CSTNode, receiver: ExternalObject, name: str
 ) -> Value:
     if torch_tables.is_tokenizer(receiver.qualname):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
-    return Seq("size", None, PythonValue("int", shape=True)) if name == "shape" else Method(receiver, name)
+    return _UNKNOWN_SHAPE if name == "shape" else Method(receiver, name)
 
 
 def _torch_module_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: TorchModule, name: str) -> Value:
@@ -110,7 +114,7 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
         return Method(receiver, name)
     # Whatever has a device or a shape calls it so: moved there, a mask stays a mask.
     if name == "shape":
-        return Seq("size", None, PythonValue("int", shape=True))
+        return _UNKNOWN_SHAPE
     return PythonValue("device") if name == "device" else UNKNOWN
 
 

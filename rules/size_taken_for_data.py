@@ -1,0 +1,137 @@
+"""A tensor of a size, made by an old constructor.
+
+What: `torch.FloatTensor(x.size())`, and the same with `torch.Tensor`, `torch.BoolTensor`, `torch.LongTensor` and so on.
+
+Why: In eager code this is a tensor of that size. Dynamo takes the size for a list of numbers, and makes a tensor that
+holds them: of `(2, 3)`, one with 2 elements. Nothing is said of it, and compiled code computes something else, or fails
+where the shapes no longer fit. `torch.FloatTensor(2, 3)` and `torch.FloatTensor(*x.size())` are right.
+
+Fix: Use a function that takes a size: `torch.empty(x.size(), dtype=torch.bool)`, `torch.zeros`, `torch.rand_like(x)`.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import PythonValue, Seq, Value
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+from ._shared import certainty, code
+
+CODE = "GD519"
+NAME = "size-taken-for-data"
+SEVERITY = "error"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    return x + torch.FloatTensor(x.size()).fill_(0.5)  # raises
+""",
+    """\
+import torch
+
+
+def f(x: torch.Tensor):
+    shape = x.shape
+    return x.masked_fill(torch.BoolTensor(shape).fill_(0), 0.0)  # raises
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = nn.Linear(8, 8)
+
+    def forward(self, x):
+        mean = self.mean(x)
+        return mean + torch.Tensor(mean.shape).uniform_()  # raises
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    return x + torch.FloatTensor(*x.size()).fill_(0.5)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x + torch.FloatTensor(x.size(0), x.shape[1]).fill_(0.5)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x.sum() + torch.LongTensor([x.size(0), 2]).sum()
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x + x.new(x.size()).fill_(0.5)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x + torch.empty(x.size()).fill_(0.5) + torch.zeros(x.shape)
+""",
+)
+
+#: The old constructors, with the dtype of what they make.
+DTYPES = {
+    "Tensor": "", "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16", "ByteTensor": "uint8", "CharTensor": "int8", "ShortTensor": "int16",
+    "IntTensor": "int32", "LongTensor": "int64", "BoolTensor": "bool",
+}  # fmt: skip
+
+
+def watches(name: str) -> bool:
+    return name.startswith("torch.") and name.removeprefix("torch.") in DTYPES
+
+
+def check_call(event: Call) -> Hit | None:
+    if len(event.args) != 1 or event.kwargs or not all(map(_is_size, options(event.args[0]))):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} gets a size, of which Dynamo makes a tensor that holds its numbers: compiled code computes "
+        "with another tensor than eager code",
+        "use a function that takes a size, such as `torch.empty` or `torch.zeros`",
+        certainty(event),
+    )
+
+
+def _is_size(value: Value) -> bool:
+    return isinstance(value, (Seq, PythonValue)) and value.kind == "size"
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    call = hit.place
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or call.args[0].star:
+        return Refusal("The constructor is not called by its name in torch.")
+    dtype = DTYPES[call.func.attr.value]
+    package = editor.code(call.func.value)
+    size = editor.code(call.args[0].value)
+    made = f"{package}.empty({size}, dtype={package}.{dtype})" if dtype else f"{package}.empty({size})"
+    reason = "A tensor of the same size and dtype; where a default device is set, it is on that device."
+    return FixPlan((editor.replace(call, made),), "unsafe", reason)

@@ -1,0 +1,66 @@
+"""A size that an old constructor takes for data under Dynamo, and the function that does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
+from graphdoctor.lint.engine import analyse
+
+torch = pytest.importorskip("torch")
+
+SOURCE = """\
+import torch
+from torch import LongTensor
+
+
+@torch.compile(backend="eager", fullgraph=True)
+def f(x: torch.Tensor, other=None):
+    return {made}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "fixed"),
+    [
+        ("torch.FloatTensor(x.size())", "torch.empty(x.size(), dtype=torch.float32)"),
+        ("torch.BoolTensor(x.shape)", "torch.empty(x.shape, dtype=torch.bool)"),
+        ("torch.LongTensor(x[None].shape[1:])", "torch.empty(x[None].shape[1:], dtype=torch.int64)"),
+        ("torch.Tensor(torch.Size([2, 3]))", "torch.empty(torch.Size([2, 3]))"),
+    ],
+)
+def test_compiled_code_makes_the_tensor_of_eager_code_after_the_fix(tmp_path: Path, made: str, fixed: str) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(SOURCE.format(made=made))
+    found = list(analyse([(file, "model.py")]).findings)
+    assert [(f.rule, f.location.line) for f in found] == [("GD519", 7)]
+    chosen, _ = select_fixes(found, unsafe=True)
+    text = fixed_texts({"model.py": file.read_text()}, chosen)["model.py"]
+    assert text == SOURCE.format(made=fixed)
+    shapes = []
+    for source in (file.read_text(), text):
+        names: dict[str, Any] = {}
+        exec(source, names)
+        shapes.append(names["f"](torch.zeros(2, 3)).shape)
+    assert shapes == [(2,), (2, 3)]
+
+
+@pytest.mark.parametrize("made", ["LongTensor(x.size())", "torch.LongTensor(*[x.size()])"])
+def test_a_constructor_that_is_not_named_in_torch_keeps_its_call(tmp_path: Path, made: str) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(SOURCE.format(made=made))
+    (finding,) = analyse([(file, "model.py")]).findings
+    assert finding.fix is not None
+    assert finding.fix.reason == "The constructor is not called by its name in torch."
+
+
+@pytest.mark.parametrize(
+    "made", ["torch.Tensor(other.shape)", "torch.Tensor(x.size(), other)", "torch.LongTensor(list(x.size()))"]
+)
+def test_a_shape_of_what_may_be_an_array_is_a_tuple(tmp_path: Path, made: str) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(SOURCE.format(made=made))
+    assert not [f for f in analyse([(file, "model.py")]).findings if f.rule == "GD519"]
