@@ -125,8 +125,17 @@ def _in_constructor(node: cst.CSTNode, editor: Editor) -> bool:
 def writes(flag: str, editor: Editor) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression | None]]:
     """Each place in the file that writes to an attribute of that name, and the value; None for an unknown one."""
     for assign in editor.every(cst.Assign):
-        if any(_is_flag(target.target, flag) for target in assign.targets):
+        targets = [target.target for target in assign.targets]
+        if any(_is_flag(target, flag) for target in targets):
             yield assign, assign.value
+        elif any(_is_flag(part, flag) for target in targets for part in _unpacked(target)):
+            yield assign, None
+    for annotated in editor.every(cst.AnnAssign):
+        if annotated.value is not None and _is_flag(annotated.target, flag):
+            yield annotated, annotated.value
+    for loop in editor.every(cst.For):
+        if any(_is_flag(part, flag) for part in _unpacked(loop.target)):
+            yield loop, None
     for augmented in editor.every(cst.AugAssign):
         if _is_flag(augmented.target, flag):
             yield augmented, None
@@ -134,6 +143,15 @@ def writes(flag: str, editor: Editor) -> Iterator[tuple[cst.CSTNode, cst.BaseExp
         method = called(call)
         if isinstance(call.func, cst.Attribute) and method.endswith("_") and _is_flag(call.func.value, flag):
             yield call, call.args[0].value if method in _WRITES and len(call.args) == 1 else None
+
+
+def _unpacked(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """The targets in ``a, (b, *c)``."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _unpacked(element.value)
+    else:
+        yield target
 
 
 def _is_flag(node: cst.BaseExpression, flag: str) -> bool:

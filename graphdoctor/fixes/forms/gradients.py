@@ -11,9 +11,13 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.model.findings import Safety
 from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import find, walk
 
 #: Functions of torch that make a tensor without a history.
 _NEW = words("arange empty eye full linspace ones rand randint randn tensor zeros")
+_TAKEN_ELSEWHERE = (
+    "Who else gets `{name}` may take gradients of it: what they are taken of must require them before the call."
+)
 _REASON = "In eager nothing changes; under compile `{name}` does not require gradients of its own."
 
 
@@ -23,6 +27,9 @@ def grad_flag_in_eager(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     function = editor.function_of(hit.place)
     if function is not None and any(called(call) in ("backward", "grad") for call in calls(function)):
         return Refusal("The function takes gradients: what it takes them of must require them before the call.")
+    flagged = _flagged(statement, hit.place)
+    if flagged is not None and not _stays_inside(flagged, function):
+        return Refusal(_TAKEN_ELSEWHERE.format(name=editor.code(flagged)))
     if isinstance(statement, cst.Assign):
         return _assigned(hit, statement, editor)
     call = hit.place
@@ -34,6 +41,48 @@ def grad_flag_in_eager(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         reason = f"In eager nothing changes; under compile `{editor.code(call.func.value)}.grad` is not kept."
         return FixPlan(editor.guard(statement), "unsafe", reason)
     return Refusal("This is not a statement that only asks for gradients.")
+
+
+def _flagged(statement: cst.CSTNode | None, place: cst.CSTNode) -> cst.BaseExpression | None:
+    """What requires gradients from ``statement`` on."""
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+    if isinstance(target, cst.Attribute) and target.attr.value == "requires_grad":
+        return target.value
+    if not isinstance(statement, (cst.Assign, cst.Expr)) or not _sets_flag(place):
+        return None
+    called_on = cst.ensure_type(place, cst.Call).func
+    return target if target is not None else cst.ensure_type(called_on, cst.Attribute).value
+
+
+def _stays_inside(tensor: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
+    """Whether only the function itself can take gradients of ``tensor``.
+
+    That is a name of its own, which it neither returns nor stores, nor gives to another function beside what may be
+    computed from it.
+    """
+    if function is None or not isinstance(tensor, cst.Name) or tensor.value in _parameters(function):
+        return False
+    name = tensor.value
+    for node in walk(function.body):
+        if isinstance(node, cst.Call) and len(node.args) > 1 and any(_holds(arg.value, name) for arg in node.args):
+            return False
+        if isinstance(node, (cst.Return, cst.Yield)) and node.value is not None and _holds(node.value, name):
+            return False
+        stored = isinstance(node, cst.Assign) and not isinstance(node.targets[0].target, cst.Name)
+        if isinstance(node, cst.Assign) and stored and _holds(node.value, name):
+            return False
+    return True
+
+
+def _parameters(function: cst.FunctionDef) -> set[str]:
+    return {param.name.value for param in find(function.params, cst.Param)}
+
+
+def _holds(node: cst.BaseExpression | cst.From, name: str) -> bool:
+    """Whether a value is what ``name`` stands for, or a container that is written with it."""
+    if isinstance(node, (cst.Tuple, cst.List, cst.Dict)):
+        return any(_holds(each.value, name) for each in node.elements)
+    return isinstance(node, cst.Name) and node.value == name
 
 
 def _assigned(hit: Hit, statement: cst.Assign, editor: Editor) -> FixPlan | Refusal:

@@ -139,6 +139,8 @@ TABLE: list[Row] = [
      (cst.Attribute, "self.ready"), BOOL, "`ready` is not shown to be set once and for all."),
     (take_as_set, FLAG + "if self.ready:\n            return x\n        self.ready.copy_(x.any())\n", (cst.Attribute, "self.ready"), BOOL,
      "`ready` is set to what data decides."),
+    (take_as_set, FLAG + "if self.ready:\n            return x\n        [*self.ready, x] = x\n", (cst.Attribute, "self.ready"), BOOL,
+     "`ready` is set to what data decides."),
     (take_as_set, FLAG + "if not self.ready:\n            self.ready.fill_(1)\n        else:\n            x = x + 1\n",
      (cst.Attribute, "self.ready"), BOOL, "The branch on the flag has another side."),
     # Conditions.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import libcst as cst
 import pytest
 
 from graphdoctor.fixes.forms.gradients import grad_flag_in_eager
@@ -137,3 +138,25 @@ def test_a_backward_in_the_graph_adds_to_the_gradients(fixed: Any, runner: Any) 
     for _ in range(3):
         (loss, grad), (expected, expected_grad) = compiled(x), original.f(x)
         assert torch.allclose(loss, expected) and torch.allclose(grad, expected_grad)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "x.requires_grad_()\n    return net(x)",
+        "y = x[:1].requires_grad_()\n    return slope(net(y), y)",
+        "y = x.clone()\n    y.requires_grad = True\n    return {'energy': net(y), 'positions': y}",
+        "y = x.clone().requires_grad_()\n    net.given = y\n    return net(y)",
+    ],
+)
+def test_what_others_may_take_gradients_of_must_require_them(make: Any, lines: str) -> None:
+    source = f"import torch\n\n\ndef f(x):\n    {lines}\n"
+    kind = cst.Attribute if "requires_grad = " in lines else cst.Call
+    refused = make(source, kind, marker="requires_grad").refusal(grad_flag_in_eager)
+    assert "may take gradients of it: what they are taken of must require them before the call" in refused
+
+
+def test_what_the_function_keeps_for_itself_requires_gradients_in_eager_only(make: Any) -> None:
+    source = "import torch\n\n\ndef f(x):\n    y = x.detach().requires_grad_()\n    return net(y) * y\n"
+    after = make(source, marker="requires_grad").after(grad_flag_in_eager)
+    assert "    if not torch.compiler.is_compiling():\n        y.requires_grad_()\n" in after
