@@ -83,3 +83,17 @@ def test_formulas_of_divergences_are_kept_where_they_are_forgotten() -> None:
     assert (Normal, Normal) in kl._KL_MEMOIZE
     forget_divergences()
     assert not kl._KL_MEMOIZE
+
+
+def test_a_reentrant_checkpoint_asks_what_is_noted() -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    from graphdoctor.dynamic.tracing.private_torch import checkpoints_without_gradients
+
+    with checkpoints_without_gradients() as seen, pytest.warns(UserWarning, match="None of the inputs"):
+        checkpoint(torch.sin, torch.ones(2), use_reentrant=True)
+    assert seen
+    with checkpoints_without_gradients() as seen:
+        checkpoint(torch.sin, torch.ones(2, requires_grad=True), use_reentrant=True)
+        checkpoint(torch.sin, torch.ones(2), use_reentrant=False)
+    assert not seen

@@ -51,6 +51,11 @@ def snapshot(sample: Sample, outputs: Any) -> Snapshot:
     return {name: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for name, leaf in found.items()}
 
 
+def gradients_beside(eager: Snapshot, compiled: Snapshot) -> set[str]:
+    """The gradients that compiled code has and eager code has not; the loss, too, where eager code had none at all."""
+    return {name for name in compiled if name.startswith(("gradient of ", "loss")) and name not in eager}
+
+
 def mutated(before: Snapshot, after: Snapshot) -> tuple[str, ...]:
     """The inputs and buffers that a run wrote to."""
     kept = [name for name in before if name.startswith(("input", "buffer ")) and name in after]

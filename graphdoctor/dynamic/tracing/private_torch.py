@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ __all__ = [
     "TorchDispatchMode",
     "TorchDynamoException",
     "backend",
+    "checkpoints_without_gradients",
     "compiled_autograd",
     "config_copy",
     "counters",
@@ -171,6 +172,29 @@ def keep_random_state_of_checkpoints() -> None:
             return usual(self, *args, **kwargs)
 
     kind.__call__ = called
+
+
+@contextmanager
+def checkpoints_without_gradients() -> Iterator[list[bool]]:
+    """Note each reentrant checkpoint that is given nothing that requires gradients, for which torch warns.
+
+    Eager code gets no gradients of what it computes then; compiled code does
+    (``check_backward_validity``, torch/utils/checkpoint.py).
+    """
+    seen: list[bool] = []
+    usual = getattr(checkpointing, "check_backward_validity", None)
+    if usual is None:
+        yield seen
+        return
+
+    def noting(inputs: Iterable[Any]) -> None:
+        given = [each for each in inputs if isinstance(each, torch.Tensor)]
+        if not any(tensor.requires_grad for tensor in given):
+            seen.append(True)
+        usual(given)
+
+    with mock.patch.object(checkpointing, "check_backward_validity", noting):
+        yield seen
 
 
 def compiled_autograd(backend: Callable[..., Any]) -> AbstractContextManager[Any]:

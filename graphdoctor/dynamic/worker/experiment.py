@@ -18,28 +18,29 @@ from graphdoctor.dynamic.modules import tree
 from graphdoctor.dynamic.modules.graph_order import pieces
 from graphdoctor.dynamic.numerics import comparison as compare
 from graphdoctor.dynamic.numerics import gradients, reference, state
-from graphdoctor.dynamic.numerics.perturbed_calls import Varying
 from graphdoctor.dynamic.parent import stages
 from graphdoctor.dynamic.parent.protocol import RunRequest
 from graphdoctor.dynamic.recompiles.within_call import recompiles_of_one_call
 from graphdoctor.dynamic.tracing import compiled_share, crosscheck
 from graphdoctor.dynamic.tracing.backend import CountingBackend
-from graphdoctor.dynamic.tracing.branch_coverage import Seen
 from graphdoctor.dynamic.tracing.capture import Recording, raised, record
 from graphdoctor.dynamic.tracing.line_coverage import executed_lines
-from graphdoctor.dynamic.tracing.private_torch import forget_divergences
+from graphdoctor.dynamic.tracing.private_torch import checkpoints_without_gradients, forget_divergences
 from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
-from graphdoctor.dynamic.worker import compiled_otherwise, later_calls, out_of_memory, threads
+from graphdoctor.dynamic.worker import compiled_otherwise, later_calls, out_of_memory
 from graphdoctor.dynamic.worker.budget import Budget
 from graphdoctor.dynamic.worker.later_breaks import CALLS, with_later_calls
-from graphdoctor.dynamic.worker.modes import is_trained
 from graphdoctor.dynamic.worker.training import TrainingStep
-from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
+from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics
 
 _DIFFER = "compiled and eager differ"
+_NO_GRADIENTS = (
+    "gradients that compiled code alone has were not compared: eager code has none where a checkpoint with "
+    "use_reentrant=True is given nothing that requires them"
+)
 _TWO_DIFFER = "two eager runs of the same input already differ ({})"
 
 Update = Callable[[DynamicRun, bool], None]
@@ -50,13 +51,15 @@ Progress = Callable[[str], None]
 class _Eager:
     """An eager run: what it was given, what it left behind, the watched lines that ran, and the operators by submodule.
 
-    ``total`` is None where the operators were not counted.
+    ``total`` is None where the operators were not counted. ``lacks_gradients``: a reentrant checkpoint gave none,
+    because nothing that it was given requires them.
     """
 
     before: compare.Snapshot
     after: compare.Snapshot
     lines: Mapping[str, frozenset[int]]
     total: compiled_share.Share | None
+    lacks_gradients: bool = False
 
 
 class Experiment:
@@ -162,14 +165,15 @@ class Experiment:
             with compiled_share.in_eager(sample.module) as total:
                 return sample.function(*args, **kwargs)
 
-        with force_eager(), self.budget.eager_run(), executed_lines(self.request.watch) as lines:
+        watch = executed_lines(self.request.watch)
+        with force_eager(), self.budget.eager_run(), checkpoints_without_gradients() as lacking, watch as lines:
             after = self.call(sample, forward if counted else None)
         self._thinned = gradients.step_of(sample.module) if sample.gradients else 1
         if self.request.reference is not None and not self.request.compare:
             compare.save(after, self.request.reference, self.mode)
         self._expected = after
         shown = {self.places.show(path): frozenset(found) for path, found in lines.items()}
-        return _Eager(before, after, shown, total)
+        return _Eager(before, after, shown, total, bool(lacking))
 
     def expected(self) -> compare.Snapshot:
         """What the eager run left behind, in this process or an earlier one. Raises what the user's code raises."""
@@ -261,6 +265,8 @@ class Experiment:
             return compare.not_compared("the compiled model raised")
         if not any(name.startswith("output") for name in compiled):
             return compare.not_compared("the output holds neither tensors nor numbers")
+        unmatched = compare.gradients_beside(eager.after, compiled) if eager.lacks_gradients else set()
+        compiled = {name: leaf for name, leaf in compiled.items() if name not in unmatched}
         against = self._against(eager, compiled)
         if not against:
             return compare.not_compared("there is no eager output of the original source")
@@ -274,6 +280,8 @@ class Experiment:
         if differs and _DIFFER in against and (cleared := self._cleared(eager.after, compiled)):
             return compare.verdict({_DIFFER: replace(against[_DIFFER], where=None)}, cleared)
         notes = [f"two eager runs differ by up to {noise.max_abs_diff:.3g}"] if noise.max_abs_diff else []
+        if unmatched:
+            notes.append(_NO_GRADIENTS)
         if self._thinned > 1:
             notes.append(f"of the gradients every {self._thinned}th number was compared")
         return compare.verdict(against, "; ".join(notes))
@@ -303,45 +311,14 @@ class Experiment:
             return compare.Difference(0.0, "another one raised")
         return compare.compare({name: leaf for name, leaf in eager.after.items() if name in again}, again)
 
-    def varied(self, seen: Seen, update: Callable[[Varied], None], progress: Progress) -> Varied:
-        """Eager runs on varied inputs: recorded in ``reference``, or compared with what was."""
-        request = self.request
-        assert request.reference is not None
-        progress(f"{stages.VARY} ({self.mode})")
-        threads.use_few(request.reference)
-        # What is not run in train mode is run with gradients in the mode that it has.
-        backward = self.mode == "train" or not is_trained(self.target.sample(self.mode).module)
-        if request.compare:
-            # As the original was run: a fix may make the layers with the module that the first call made.
-            backward = (compare.load(request.reference, f"{self.mode}-backward") or {}).get("backward", backward)
-        else:
-            compare.save({"backward": backward}, request.reference, f"{self.mode}-backward")
-
-        def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
-            return self.answer(sample, backward=backward)
-
-        varying = Varying(
-            self.target,
-            self.mode,
-            call,
-            request.reference,
-            backward,
-            self.modules(),
-            self._is_own,
-            self.request.known,
-        )
-        with force_eager():
-            if self.request.repeat:
-                return varying.repeat()
-            return varying.check() if self.request.compare else varying.record(seen, update)
-
     def modules(self) -> list[ModuleType]:
         """The imported modules of the user's own code."""
         files = [(module, getattr(module, "__file__", None) or "") for module in list(sys.modules.values())]
         # torch names made-up modules, torch.ops is one, after a file without its folder.
-        return [module for module, file in files if os.path.isabs(file) and self._is_own(file)]
+        return [module for module, file in files if os.path.isabs(file) and self.is_own(file)]
 
-    def _is_own(self, file: str) -> bool:
+    def is_own(self, file: str) -> bool:
+        """Whether ``file`` is the user's own code."""
         return not self.places.is_tool(file) and self.places.kind(file) == "own"
 
     def _cleared(self, eager: compare.Snapshot, compiled: compare.Snapshot) -> str:

@@ -102,6 +102,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     # Now: the user's code may leave nothing that another import needs.
     from graphdoctor.dynamic.worker.optional_checks import Deeper
     from graphdoctor.dynamic.worker.out_of_memory import SHRINK
+    from graphdoctor.dynamic.worker.varied_calls import varied
 
     places = _places(request)
     try:
@@ -155,7 +156,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
         for mode in modes:
             seen.clear()
             experiment = Experiment(target, mode, request, places, backend, budget)
-            send_varied(experiment.varied(seen, send_varied, channel.progress))
+            send_varied(varied(experiment, seen, send_varied, channel.progress))
         return
     _run([Experiment(target, mode, request, places, backend, budget) for mode in modes], Deeper, request, channel)
 
