@@ -17,6 +17,7 @@ import libcst as cst
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.array_operators import array_as_operator
+from graphdoctor.fixes.forms.numpy_attributes import number_in_constructor
 from graphdoctor.fixes.python.numpy_numbers import element_itself, python_math, shape_alone
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.tensors.conversions import python_product, torch_reduction
@@ -30,7 +31,7 @@ from ._shared import certainty, code, consequence
 CODE = "GD213"
 NAME = "numpy-scalar"
 SEVERITY = "error"
-GB_IDS = ("GB0033", "GB0007", "GB0059", "GB0158", "GB0250", "GB0185", "GB0157", "GB0208")
+GB_IDS = ("GB0033", "GB0007", "GB0059", "GB0158", "GB0250", "GB0185", "GB0157", "GB0208", "GB0112")
 TORCH = ">=2.6"
 
 #: Functions of each element, which Dynamo evaluates while tracing when they get Python numbers alone (measured).
@@ -45,7 +46,8 @@ UNTRACED = ("dtype", "flags", "base")
 
 HELP = (
     "compute a size with Python's `math` and without arrays (`math.prod(x.shape)`, `math.ceil(math.log(n))`, "
-    "`x.shape[0]` for `np.array(x.shape)[0]`); keep data a tensor, without `.item()`"
+    "`x.shape[0]` for `np.array(x.shape)[0]`); store a Python number in `__init__` (`int(np.prod(rates))`); keep data a "
+    "tensor, without `.item()`"
 )
 #: Of what makes Python objects of a whole array.
 OBJECTS_HELP = (
@@ -121,6 +123,21 @@ import numpy as np
 def f(x):
     n = np.ceil(np.log(x.shape[0])).astype("int").item()  # GB0208
     return x[:n]
+""",
+    """\
+# torch >=2.10
+import numpy as np
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = np.prod([2, 2])
+
+    def forward(self, x):
+        return F.interpolate(x[None], scale_factor=self.scale)  # GB0112
 """,
 )
 
@@ -254,6 +271,21 @@ def width(x):
 def f(x):
     return x * width(x.numpy())
 """,
+    """\
+# torch >=2.10
+import numpy as np
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.size = np.prod([2, 2])
+
+    def forward(self, x):
+        return F.interpolate(x[None], size=self.size)
+""",
 )
 
 
@@ -265,7 +297,8 @@ def check_convert(event: Convert) -> Hit | None:
     if tensor.constant and event.to in ("int", "float"):
         # What is computed of sizes alone is evaluated while tracing.
         return None
-    if _is_scalar_of_eager_code(tensor) and event.to in ("int", "float", "index", "size"):
+    plain = _is_scalar_of_eager_code(tensor) and event.to in ("int", "float", "index", "size")
+    if plain and not _is_scale(event):
         return None
     return Hit(
         event,
@@ -314,6 +347,12 @@ def _is_scalar_of_eager_code(array: Tensor) -> bool:
     return array.argument and array.constant and array.ndim == 0
 
 
+def _is_scale(event: Convert) -> bool:
+    """Whether the number is the ``scale_factor`` of ``F.interpolate``, which is computed with before it is used."""
+    args = event.node.args if event.how == "interpolate" and isinstance(event.node, cst.Call) else ()
+    return any(arg.keyword is not None and arg.keyword.value == "scale_factor" for arg in args) or len(args) > 2
+
+
 def _is_folded(node: cst.CSTNode) -> bool:
     """True for ``int(np.ceil(number))`` and the like, spelled in one expression."""
     if not isinstance(node, cst.Call) or len(node.args) != 1:
@@ -325,5 +364,5 @@ def _is_folded(node: cst.CSTNode) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    of_numbers = (python_product, torch_reduction, python_math, element_itself)
+    of_numbers = (python_product, torch_reduction, python_math, element_itself, number_in_constructor)
     return first_fit(hit, editor, *of_numbers, shape_alone, loop_over_all_counted, array_as_operator)

@@ -1,0 +1,57 @@
+"""A numpy scalar that a constructor stores, which is array data to Dynamo wherever it is computed with."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.branches.init_flags import writes
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.domain.values import Tensor
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import find
+
+_REASON = "The attribute holds the same number, as a Python number: numpy's own is array data to Dynamo."
+
+
+def number_in_constructor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``self.hop = np.prod(rates)`` becomes ``int(np.prod(rates))`` where ``x.shape[-1] / self.hop`` is the hit.
+
+    Raises Refuse where the attribute is not set once, by the constructor.
+    """
+    edits = []
+    for name, dtype in _read(hit.place, editor).items():
+        written = list(writes(name, editor))
+        value = written[0][1] if len(written) == 1 and _is_in_constructor(written[0][0], editor) else None
+        if value is None:
+            raise Refuse(f"`{name}` is not shown to be set once, by the constructor")
+        if isinstance(value, cst.Name) and not dtype:
+            # It may be a Python number as well, which has no ``item``.
+            raise Refuse(f"`{name}` is what the constructor is given")
+        if any(_is_read_of(node.value, name) for node in editor.every(cst.Attribute)):
+            raise Refuse(f"`{name}` is also used as numpy's numbers are")
+        number = f"{dtype}({editor.code(value)})" if dtype else f"{editor.operand(value)}.item()"
+        edits.append(editor.replace(value, number))
+    if not edits:
+        return Refusal("No attribute that holds a numpy scalar is read here.")
+    return FixPlan(tuple(edits), "unsafe", _REASON)
+
+
+def _read(place: cst.CSTNode, editor: Editor) -> dict[str, str]:
+    """The attributes of ``self`` in ``place`` that hold a numpy scalar of eager code: "int", "float" or "" for each."""
+    found = {}
+    for node in find(place, cst.Attribute):
+        of_self = isinstance(node.value, cst.Name) and node.value.value == "self"
+        value = editor.value(node) if of_self else None
+        if isinstance(value, Tensor) and value.numpy and value.ndim == 0 and value.argument and value.constant:
+            found[node.attr.value] = value.dtype if value.dtype in ("int", "float") else ""
+    return found
+
+
+def _is_read_of(node: cst.BaseExpression, name: str) -> bool:
+    return isinstance(node, cst.Attribute) and node.attr.value == name
+
+
+def _is_in_constructor(node: cst.CSTNode, editor: Editor) -> bool:
+    function = editor.function_of(node)
+    return function is not None and function.name.value == "__init__"
