@@ -16,8 +16,8 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.forms.numpy_attributes import number_in_constructor
+from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.numpy_numbers import element_itself, python_math, shape_alone
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.tensors.conversions import python_product, torch_reduction
@@ -46,8 +46,8 @@ UNTRACED = ("dtype", "flags", "base")
 
 HELP = (
     "compute a size with Python's `math` and without arrays (`math.prod(x.shape)`, `math.ceil(math.log(n))`, "
-    "`x.shape[0]` for `np.array(x.shape)[0]`); store a Python number in `__init__` (`int(np.prod(rates))`); keep data a "
-    "tensor, without `.item()`"
+    "`x.shape[0]` for `np.array(x.shape)[0]`); store a Python number in `__init__` (`int(np.prod(rates))`); keep data "
+    "a tensor, without `.item()`"
 )
 #: Of what makes Python objects of a whole array.
 OBJECTS_HELP = (
