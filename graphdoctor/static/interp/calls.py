@@ -361,9 +361,15 @@ def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[V
     if info.module is interpreter.main or info.name in CONSTRUCTORS:
         return True
     caller = interpreter.frame.function if info.owner is None else None
-    stored = caller is not None and caller.name in CONSTRUCTORS and caller.module is interpreter.main
+    stored = caller is not None and caller.module is interpreter.main and _constructs(interpreter)
     wraps = any(type(arg) is Function for arg in args) and info.gives_own_function
     return stored or wraps or objects.builds_module(interpreter, info)
+
+
+def _constructs(interpreter: Interpreter) -> bool:
+    """Whether a constructor of the scanned file runs, or what it has called, such as ``self.build_head()``."""
+    running = (frame.function for frame in interpreter.frames)
+    return any(f is not None and f.name in CONSTRUCTORS and f.module is interpreter.main for f in running)
 
 
 #: Methods that initialise an object.
