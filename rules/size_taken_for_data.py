@@ -1,6 +1,7 @@
 """A tensor of a size, made by an old constructor.
 
-What: `torch.FloatTensor(x.size())`, and the same with `torch.Tensor`, `torch.BoolTensor`, `torch.LongTensor` and so on.
+What: `torch.FloatTensor(x.size())`, and the same with `torch.BoolTensor`, `torch.LongTensor` and so on; before torch 2.15
+also with `torch.Tensor`.
 
 Why: In eager code this is a tensor of that size. Dynamo takes the size for a list of numbers, and makes a tensor that
 holds them: of `(2, 3)`, one with 2 elements. Nothing is said of it, and compiled code computes something else, or fails
@@ -44,6 +45,7 @@ def f(x: torch.Tensor):
     return x.masked_fill(torch.BoolTensor(shape).fill_(0), 0.0)  # raises
 """,
     """\
+# torch <2.15
 import torch
 import torch.nn as nn
 
@@ -118,6 +120,7 @@ def check_call(event: Call) -> Hit | None:
         "with another tensor than eager code",
         "use a function that takes a size, such as `torch.empty` or `torch.zeros`",
         certainty(event),
+        torch="<2.15" if event.qualname == "torch.Tensor" else "",
     )
 
 

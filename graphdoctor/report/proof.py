@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.guards import comes_of_break, is_left_by_break
+from graphdoctor.diagnosis.roots import follows
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import (
     is_offered,
@@ -226,12 +227,16 @@ def helps(diagnosis: Diagnosis) -> bool:
 
 
 def mends(diagnosis: Diagnosis) -> frozenset[str]:
-    """The fingerprints of the findings that the verified fixes remove."""
+    """The fingerprints of the findings that the verified fixes remove.
+
+    With all graph breaks gone, those of breaks that another one had left behind are among them.
+    """
     result = diagnosis.verification
     if result is None or not helps(diagnosis):
         return frozenset()
     good = {f.fingerprint for f in diagnosis.findings if f.fix is not None and f.fix.grade != "none"}
-    return frozenset(good.intersection(result.fixes))
+    gone = {f.fingerprint for f in diagnosis.findings if not result.breaks and follows(f)}
+    return frozenset(good.intersection(result.fixes)) | gone
 
 
 def goes_with_breaks(recompile: Recompile, diagnosis: Diagnosis) -> bool:

@@ -19,6 +19,15 @@ def test_findings_in_their_order_then_recompiles(rich: Diagnosis) -> None:
     assert [action.place for action in first_actions(rich)] == places[1:]
 
 
+def test_what_a_break_left_behind_is_gone_with_all_of_them(rich: Diagnosis) -> None:
+    assert rich.verification is not None and not rich.verification.breaks
+    left = replace(rich.findings[1], status="dynamic-only", gb_ids=("GB8335",), fix=None, fingerprint="left")
+    scanned = replace(rich, findings=(rich.findings[0], left))
+    assert [action.finding for action in first_actions(scanned) if action.finding] == []
+    some = replace(scanned, verification=replace(rich.verification, breaks=1))
+    assert [action.finding for action in first_actions(some) if action.finding] == [left]
+
+
 def test_fixes_that_were_tried_and_remove_nothing_are_not_offered(rich: Diagnosis) -> None:
     assert rich.verification is not None
     printed, branch = rich.findings[:2]

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
-from graphdoctor.model.labels import explanation
+from graphdoctor.model.labels import explanation, is_offered
 from graphdoctor.model.runs import Break, DynamicRun
 from graphdoctor.report import comparison, module_tree, optional_checks, varied, wording
 from graphdoctor.report.escaping import printable
@@ -104,6 +104,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             anchors={id(finding): mark for finding, mark in zip(shown.findings, _anchors(shown), strict=True)},
             proof=proof(shown) or safe_fixes(shown),
             mended=bool(mends(shown)),
+            offered=sum(is_offered(finding) for finding in shown.findings),
             strip=strip(shown),
             timelines=drawn,
             causes=list(wording.recompiles(runs)),

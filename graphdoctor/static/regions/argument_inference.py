@@ -126,8 +126,9 @@ def _masks(node: cst.Subscript) -> Iterator[str]:
 
 
 def is_called_mask(name: str) -> bool:
-    """Whether a name says of an index that it is a mask, by custom: ``mask``, ``masks``, ``fg_mask``."""
-    return name.rpartition("_")[2] in ("mask", "masks")
+    """Whether a name says of an index that it is a mask, by custom: ``mask``, ``fg_masks``, not ``index_or_mask``."""
+    words_of = name.split("_")
+    return words_of[-1] in ("mask", "masks") and "or" not in words_of
 
 
 def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:

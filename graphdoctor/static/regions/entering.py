@@ -104,8 +104,7 @@ def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:
 def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
     """The arguments that a constructor does without: their defaults, or what users may give for them.
 
-    That is the type of the annotation besides None, the other state of a flag that is off by default, and another rate
-    or factor than 1.0.
+    That is the type of the annotation besides None, the other state of a flag, and another factor than 0 and 1.0.
     """
     init = info.lookup("__init__")
     if not isinstance(init, Function):
@@ -118,16 +117,16 @@ def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
             arguments_by_name[param.name.value] = join(declared, NONE)
         elif default == NONE:
             arguments_by_name[param.name.value] = join(UNKNOWN, NONE)
-        elif isinstance(default, Const) and (default.value in (False, 0) or _is_one(default.value)):
+        elif isinstance(default, Const) and default.value in (0, 1) and _is_switch(default.value):
             arguments_by_name[param.name.value] = PythonValue(type(default.value).__name__)
         elif isinstance(default, Const) and isinstance(default.value, str):
             arguments_by_name[param.name.value] = join(default, PythonValue("str"))
     return arguments_by_name
 
 
-def _is_one(default: Any) -> bool:
-    """Whether a default is 1.0, with which a probability or a factor does nothing; 1 is a size or a count."""
-    return isinstance(default, float) and default == 1.0
+def _is_switch(default: Any) -> bool:
+    """Whether a default is a flag, or a probability or factor that does nothing: 0, or 1.0, while 1 is a size."""
+    return type(default) is not int or default == 0
 
 
 def was_called(interpreter: Interpreter, function: Function) -> bool:

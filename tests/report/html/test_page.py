@@ -232,6 +232,17 @@ def test_a_setting_for_breaks_in_libraries_can_be_copied(rich: Diagnosis) -> Non
     assert any("all graph breaks lie in libraries" in text and "no run has tried" in text for text in page.texts["p"])
 
 
+def test_fixes_of_a_run_that_verifies_none_are_said_to_be_there(rich: Diagnosis) -> None:
+    branch = rich.findings[1]
+    assert branch.fix is not None
+    unsafe = replace(branch, fix=replace(branch.fix, safety="unsafe", verified=False))
+    alone = replace(rich, findings=(unsafe,), verification=None)
+    top = Page(html.render(alone)).texts["p"]
+    assert any(text.startswith("1 fix is offered, and no run has tried it.") for text in top)
+    without = replace(alone, findings=(replace(branch, fix=None),))
+    assert any(text.startswith("No edit is offered.") for text in Page(html.render(without)).texts["p"])
+
+
 def test_a_change_that_was_dropped_is_folded_and_cannot_be_copied(rich: Diagnosis) -> None:
     finding = rich.findings[0]
     assert finding.fix is not None
