@@ -87,6 +87,8 @@ class ModuleInfo:
     scope: Scope
     #: Files that were looked for when it, or a function of it, imported something.
     looked_for: set[str] = field(default_factory=set)
+    #: The files of the modules that it asked for, by dotted name; None for one that is not of the project.
+    imported: dict[str, Path | None] = field(default_factory=dict)
     #: True behind ``from m import *`` where the module m is not followed, or has such an import itself.
     imports_unknown_names: bool = False
     #: Of the file that is scanned: the scopes of calls in which functions were defined.
@@ -101,6 +103,11 @@ class ModuleInfo:
     def has_generators(self) -> bool:
         """False where no function of it can be one that makes a generator."""
         return "yield" in self.source.text
+
+    @cached_property
+    def changes_path(self) -> bool:
+        """False where nothing of it adds a folder to those in which Python looks for modules."""
+        return "sys.path" in self.source.text
 
     @cached_property
     def counters(self) -> Mapping[str, frozenset[str]]:

@@ -172,6 +172,13 @@ def _lazy_export(interpreter: Interpreter, module: ModuleInfo, name: str, root: 
 
 def module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path | None:
     """The file of the module ``dotted`` if it is followed, or belongs to the same project as ``here``."""
+    # A file asks the same of each name that it takes from a module.
+    if dotted not in here.imported:
+        here.imported[dotted] = _module_path(interpreter, here, dotted)
+    return here.imported[dotted]
+
+
+def _module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path | None:
     top = dotted.partition(".")[0]
     if top in interpreter.project.followed:
         return _found(interpreter, here, dotted, interpreter.project.followed[top])
@@ -181,7 +188,7 @@ def module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path
         return _found(interpreter, here, dotted, here.root) if own else None
     # A script that changes the path adds a folder around it.
     folder = here.source.resolved.parent
-    added = folder.parents[:2] if "sys.path" in here.source.text else ()
+    added = folder.parents[:2] if here.changes_path else ()
     roots = (here.root, *interpreter.project.layout.roots(folder, top), *added)
     return next((file for root in roots if (file := _found(interpreter, here, dotted, root)) is not None), None)
 
