@@ -21,7 +21,7 @@ from graphdoctor.model.findings import Known
 from graphdoctor.static.domain.events import Convert, Truth
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 #: What is kept: a tensor, a Python value, or a bool.
 Kind = Literal["index", "value", "flag"]
@@ -121,9 +121,11 @@ def is_buffer(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
         c for c in calls(owner)
         if called(c) == "register_buffer" and c.args and editor.code(c.args[0].value).strip("\"'") == name
     ]  # fmt: skip
-    made += [n for n in walk(owner) if isinstance(n, cst.Assign) and _makes_buffer(n, name, editor)]
-    written = [node for node, _ in writes(name, editor) if node not in made]
-    return len(made) == 1 and _in_init(made[0], editor) and all(_in_init(node, editor) for node in written)
+    if editor.has_word("Buffer"):
+        made += [assign for assign in find(owner, cst.Assign) if _makes_buffer(assign, name, editor)]
+    if len(made) != 1 or not _in_init(made[0], editor):
+        return False
+    return all(_in_init(node, editor) for node, _ in writes(name, editor) if node is not made[0])
 
 
 def _makes_buffer(node: cst.Assign, name: str, editor: Editor) -> bool:

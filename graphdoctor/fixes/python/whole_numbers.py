@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.origins import origins
+from graphdoctor.fixes.analysis.origins import flows_of, origins
 from graphdoctor.fixes.analysis.purity import called, calls, is_torch_function, words
 from graphdoctor.fixes.analysis.types import is_number, latest
 from graphdoctor.fixes.core.editor import Editor
@@ -40,11 +40,13 @@ def numbers_of_buffers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     owner = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.ClassDef)), None)
     if owner is None or not (editor.has_word("register_buffer") or editor.has_word("Buffer")):
         return Refusal("The class keeps no whole number in a buffer.")
-    reads = [n for n in find(owner, cst.Attribute) if _is_read(n, owner, editor)]
+    found = list(_reads(owner, editor))
+    flows = flows_of(owner) if found else ()
+    reads = [n for n, ndim in found if ndim == 0 or not _ARRAYS & origins(n, flows)]
     names = {editor.code(n) for n in reads} - {editor.code(n) for n in reads if _is_part_read(n, editor)}
     if not names:
         return Refusal("The class keeps no whole number in a buffer.")
-    wanted = origins(hit.place, owner)
+    wanted = origins(hit.place, flows)
     if not any(name.removeprefix("self.") in wanted for name in names):
         return Refusal("What is asked here depends on no whole number of a buffer.")
     reads = [n for n in reads if editor.code(n) in names and not isinstance(editor.parent(n), cst.Attribute)]
@@ -57,17 +59,22 @@ def numbers_of_buffers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan(tuple(edits), "unsafe", _REASON, known=("once",))
 
 
-def _is_read(node: cst.Attribute, owner: cst.ClassDef, editor: Editor) -> bool:
-    """Whether a method other than ``__init__`` reads at ``node`` a buffer that may hold one whole number."""
-    if type(node.value) is not cst.Name or node.value.value != "self":
-        return False
-    known = tensor_of(editor.value(node))
-    if known is None or known.dtype != "int" or known.ndim not in (0, None):
-        return False
-    function = editor.function_of(node)
-    if function is None or function.name.value == "__init__" or not is_buffer(node.attr.value, owner, editor):
-        return False
-    return known.ndim == 0 or not _ARRAYS & origins(node, owner)
+def _reads(owner: cst.ClassDef, editor: Editor) -> Iterator[tuple[cst.Attribute, int | None]]:
+    """Where methods other than ``__init__`` read buffers that may hold one whole number, with their dimensions."""
+    buffers: dict[str, bool] = {}
+    for node in find(owner, cst.Attribute):
+        if type(node.value) is not cst.Name or node.value.value != "self":
+            continue
+        known = tensor_of(editor.value(node))
+        if known is None or known.dtype != "int" or known.ndim not in (0, None):
+            continue
+        function, name = editor.function_of(node), node.attr.value
+        if function is None or function.name.value == "__init__":
+            continue
+        if name not in buffers:
+            buffers[name] = is_buffer(name, owner, editor)
+        if buffers[name]:
+            yield node, known.ndim
 
 
 def _is_part_read(node: cst.Attribute, editor: Editor) -> bool:

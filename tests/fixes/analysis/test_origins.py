@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.analysis.origins import origins
+from graphdoctor.fixes.analysis.origins import flows_of, origins
 
 SOURCE = """\
 class Net:
@@ -43,6 +43,6 @@ def test_names_and_attributes(asked: str, found: set[str], others: set[str]) -> 
     tree = cst.parse_module(SOURCE.replace("ASKED", "None"))
     owner = tree.body[0]
     assert isinstance(owner, cst.ClassDef)
-    words = origins(cst.parse_expression(asked), owner)
+    words = origins(cst.parse_expression(asked), flows_of(owner))
     assert found <= words
     assert not others & words
