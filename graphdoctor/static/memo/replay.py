@@ -91,7 +91,7 @@ class CallCache:
         if main is None or info.module is main or frame.module is not main or interpreter.lookups.log is not None:
             return None
         builds = not frame.compiled and info.name == "__init__"
-        if not (frame.compiled or builds) or frame.muted or frame.trying or frame.recomputed:
+        if frame.muted or frame.trying or frame.recomputed:
             return None
         if len(interpreter.frames) > _DEEPEST:
             return None
@@ -100,7 +100,7 @@ class CallCache:
         state = _State(main, builds)
         try:
             arguments, contents = state.arguments(names)
-            flags = builds, frame.conditional, frame.untaken, frame.guessed, bool(frame.whole_frame)
+            flags = frame.compiled, builds, frame.conditional, frame.untaken, frame.guessed, bool(frame.whole_frame)
             key = info, arguments, contents, state.class_facts(), flags, interpreter.fresh, interpreter.dynamic
             known = *self._known.get(key, ()), *interpreter.outcomes.get(key, ())
         except (_NotCacheable, TypeError):
