@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -35,20 +36,47 @@ _STREAMS = ("sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__")
 _PRESENT = ("shape", "dtype", "device", "ndim", "requires_grad", "training", "__class__", "__name__")
 _CALLED_BY_OTHERS = ("forward", "__call__")
 
-#: How a file reads what was written, or replaces what writes.
+
+@dataclass(frozen=True)
+class _Capture:
+    """How a file reads what was written, or replaces what writes: by one of ``words``, or as one of ``patterns``.
+
+    Each pattern begins with plain text and looks back for what must not stand before it, which is searched for many
+    times as fast.
+    """
+
+    words: tuple[str, ...]
+    patterns: tuple[re.Pattern[str], ...]
+
+    def is_in(self, editor: Editor) -> bool:
+        """Whether the file does so."""
+        return any(map(editor.has_word, self.words)) or any(map(editor.module.has, self.patterns))
+
+
 _CAPTURES = {
-    "printed": re.compile(
-        r"\b(redirect_std(out|err)|StringIO|capsys|capfd)\b|\bsys\.__?std(out|err)|\bstd(out|err)\s*=[^=]"
-        r"|\bbuiltins\b.*\bprint\b"
+    "printed": _Capture(
+        ("redirect_stdout", "redirect_stderr", "StringIO", "capsys", "capfd"),
+        (
+            re.compile(r"sys(?<!\wsys)\.__?std(?:out|err)"),
+            re.compile(r"std(?<!\wstd)(?:out|err)\s*=[^=]"),
+            re.compile(r"builtins(?<!\wbuiltins)\b.*\bprint\b"),
+        ),
     ),
-    "logged": re.compile(
-        r"\b(addFilter|setLoggerClass|setLogRecordFactory|caplog|assertLogs|StringIO|MemoryHandler|QueueHandler)\b"
-        rf"|\bclass\s+\w+\s*\([^)]*(Handler|Filter|Formatter|LoggerAdapter|Logger)\b|\.({_LEVELS})\s*=[^=]"
-        # A sink of loguru may be any function.
-        r"|\blogger\.(add|patch)\s*\("
+    "logged": _Capture(
+        (
+            "addFilter", "setLoggerClass", "setLogRecordFactory", "caplog", "assertLogs", "StringIO", "MemoryHandler",
+            "QueueHandler",
+        ),
+        (
+            re.compile(r"class(?<!\wclass)\s+\w+\s*\([^)]*(?:Handler|Filter|Formatter|LoggerAdapter|Logger)\b"),
+            re.compile(rf"\.(?:{_LEVELS})\s*=[^=]"),
+            # A sink of loguru may be any function.
+            re.compile(r"logger(?<!\wlogger)\.(?:add|patch)\s*\("),
+        ),
     ),
-    "warned": re.compile(
-        r"\b(catch_warnings|showwarning|formatwarning|captureWarnings|recwarn|pytest\.warns)\b|['\"]error['\"]"
+    "warned": _Capture(
+        ("catch_warnings", "showwarning", "formatwarning", "captureWarnings", "recwarn"),
+        (re.compile(r"pytest(?<!\wpytest)\.warns\b"), re.compile(r"error(?<=['\"]error)['\"]")),
     ),
 }  # fmt: skip
 
@@ -66,7 +94,7 @@ def more_than_output(name: str, call: cst.Call, editor: Editor) -> str:
     if not all(editor.code(s) == "None" or dotted_name(s, editor) in _STREAMS for s in streams):
         return "what it writes to may be read by other code"
     captured = _CAPTURES.get(kind)
-    if captured is not None and editor.module.has(captured):
+    if captured is not None and captured.is_in(editor):
         return f"this file also reads or replaces what is {kind}"
     if may_be_caught(call, call.args, editor, always=kind == "warned"):
         return "where it raises, code around it goes on in another way"

@@ -13,8 +13,9 @@ from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Class, Function
 from graphdoctor.syntax.walk import walk
 
-#: A call of ``compile`` in a text: most files that have the word have none.
-_CALLED = re.compile(r"(?<!\bre)\.compile\s*\(")
+#: A call of ``compile`` in a text: most files that have the word have none. A pattern that begins with plain text is
+#: searched for many times as fast.
+_CALLED = re.compile(r"\.compile(?<!\bre\.compile)\s*\(")
 
 
 def classes_that_compile(module: ModuleInfo, seen: Collection[cst.CSTNode]) -> Iterator[tuple[Class, list[Function]]]:
