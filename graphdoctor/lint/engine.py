@@ -125,12 +125,17 @@ class Analysis:
         found = []
         module = module_of(source)
 
+        @cache
+        def is_superseded() -> bool:
+            return superseded(module)
+
         def path_of(other: Path) -> str | None:
+            known = self._shown.get(other)
+            shown = self._helper(other) if known is None else known
             # What only a class reaches that users of its package do not get is said of no other file.
-            if other != source.resolved and superseded(module):
+            if shown is None or (other != source.resolved and is_superseded()):
                 return None
-            shown = self._shown.get(other)
-            if shown is None and (shown := self._helper(other)) is not None:
+            if known is None:
                 helpers[shown] = other
             return shown
 
