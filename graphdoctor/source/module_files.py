@@ -17,6 +17,7 @@ _KNOWN = frozenset((
 ))  # fmt: skip
 #: The module of an import statement, with the dots of a relative one.
 _IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\.*[\w.]*)", re.MULTILINE)
+_RELATIVE = re.compile(r"^[ \t]*(?:from|import)[ \t]+\.", re.MULTILINE)
 
 
 def imported_names(text: str) -> set[str]:
@@ -29,11 +30,10 @@ def is_script(text: str, file: Path) -> bool:
 
     It imports what lies beside it, as ``python file`` finds it, and nothing of the package that the folder would be.
     """
-    if not is_file(file.parent / "__init__.py"):
+    # Most files of a package begin with a relative import, which is found at once.
+    if _RELATIVE.search(text) is not None or not is_file(file.parent / "__init__.py"):
         return False
     names = imported_names(text)
-    if any(name.startswith(".") for name in names):
-        return False
     root, beside = package_of(file)[1], False
     for name in names:
         if not name or name.partition(".")[0] in sys.stdlib_module_names:
@@ -123,7 +123,8 @@ class Layout:
         self._homes: dict[Path, Path | None] = {}
         self._roots: dict[tuple[Path, str], tuple[Path, ...]] = {}
         self._installed: dict[Path, bool] = {}
-        self._extensions: dict[Path, frozenset[str]] = {}
+        self._built: dict[Path, frozenset[str]] = {}
+        self._extensions: dict[tuple[str, Path], bool] = {}
 
     def _home(self, folder: Path) -> Path | None:
         if folder not in self._homes:
@@ -136,17 +137,23 @@ class Layout:
             self._roots[folder, top] = import_roots(folder, top, self._home(folder))
         return self._roots[folder, top]
 
-    def is_extension(self, folder: Path, name: str) -> bool:
+    def builds_extension(self, folder: Path, name: str) -> bool:
         """Whether the project of ``folder`` builds the extension module ``name``."""
         home = self._home(folder)
         if home is None:
             return False
-        if home not in self._extensions:
-            self._extensions[home] = declared_extensions(home)
-        return name in self._extensions[home]
+        if home not in self._built:
+            self._built[home] = declared_extensions(home)
+        return name in self._built[home]
 
     def is_installed(self, folder: Path) -> bool:
         """Whether installed packages lie in ``folder``."""
         if folder not in self._installed:
             self._installed[folder] = is_installed(folder)
         return self._installed[folder]
+
+    def is_extension(self, name: str, folder: Path) -> bool:
+        """Whether ``folder`` holds the extension module ``name``."""
+        if (name, folder) not in self._extensions:
+            self._extensions[name, folder] = is_extension(name, folder)
+        return self._extensions[name, folder]

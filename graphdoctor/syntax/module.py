@@ -39,6 +39,7 @@ class SourceModule:
         self.text = text
         self.encoding = encoding
         self._bodies: dict[int, cst.BaseSuite] = {}
+        self._functions: dict[str, cst.FunctionDef | None] = {}
         parsed = parse_check.check(text) if tree is None else tree
         self._builder = Builder(self.lines)
         try:
@@ -58,6 +59,11 @@ class SourceModule:
 
     def function(self, qualname: str) -> cst.FunctionDef | None:
         """The function ``Net.forward``, with its body; None where a class, or nothing, has that name."""
+        if qualname not in self._functions:
+            self._functions[qualname] = self._function(qualname)
+        return self._functions[qualname]
+
+    def _function(self, qualname: str) -> cst.FunctionDef | None:
         found: Any = self.top
         for name in qualname.split("."):
             inside: Iterator[Any] = walk(found.body if type(found) in _NAMED else found, stop=_NAMED)

@@ -9,7 +9,7 @@ import libcst as cst
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, parameters
-from graphdoctor.syntax.walk import find, walk
+from graphdoctor.syntax.walk import walk
 
 
 def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
@@ -131,6 +131,6 @@ def is_elsewhere(name: str, statement: cst.CSTNode, editor: Editor) -> bool:
         if isinstance(outer, cst.FunctionDef):
             declared: list[cst.Global | cst.Nonlocal] = []
             if declares:
-                declared = [*find(outer, cst.Global), *find(outer, cst.Nonlocal)]
+                declared = [*editor.within(outer, cst.Global), *editor.within(outer, cst.Nonlocal)]
             return any(item.name.value == name for node in declared for item in node.names)
     return True

@@ -8,7 +8,7 @@ import libcst as cst
 from libcst import helpers
 
 from graphdoctor.source.files import is_file
-from graphdoctor.source.module_files import is_called_extension, is_extension
+from graphdoctor.source.module_files import is_called_extension
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.lazy_exports import lazy_exports
@@ -88,7 +88,7 @@ def _named(interpreter: Interpreter, dotted: str) -> Value:
 
 def _may_be_extension(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> bool:
     """Whether a module that is not there is an extension: the project builds it, or it is called as they are."""
-    built = interpreter.project.layout.is_extension(here.source.resolved.parent, dotted)
+    built = interpreter.project.layout.builds_extension(here.source.resolved.parent, dotted)
     return built or is_called_extension(dotted.rpartition(".")[2])
 
 
@@ -114,11 +114,11 @@ def _outside(interpreter: Interpreter, here: ModuleInfo, package: str, module: s
     for name, below in ((package, ""), (outer, inner)):
         place = module_path(interpreter, here, name) if name else None
         if place is not None:
-            folders = {place.parent / below, place.parent}
+            layout, folders = interpreter.project.layout, {place.parent / below, place.parent}
             unbuilt = _may_be_extension(interpreter, here, qualname) and not any(
                 (folder / module).is_dir() or is_file(folder / f"{module}.py") for folder in folders
             )
-            if unbuilt or any(is_extension(module, folder) for folder in folders):
+            if unbuilt or any(layout.is_extension(module, folder) for folder in folders):
                 return External(f"{EXTENSION}{qualname}")
             break
     unbuilt = not package and _may_be_extension(interpreter, here, module)

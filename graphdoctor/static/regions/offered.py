@@ -120,8 +120,10 @@ def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bo
     for each in running:
         # What overrides a method often calls it.
         for overridden in (known.attrs.get(each.info.name) for known in info.mro):
-            found = _run_by(info, overridden) if isinstance(overridden, Function) else []
-            running += [one for one in found if all(one.info is not other.info for other in running)]
+            # What is there was found with all that it runs.
+            if isinstance(overridden, Function) and all(overridden.info is not other.info for other in running):
+                found = _run_by(info, overridden)
+                running += [one for one in found if all(one.info is not other.info for other in running)]
     return not any(_sets(each) or works_on_the_host(interpreter, each) for each in running)
 
 
