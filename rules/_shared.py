@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import PurePath
 
 import libcst as cst
@@ -114,8 +115,13 @@ def stays_eager(event: Event) -> bool:
     if module.file.stem.startswith("test_") and "compile" not in module.text:
         return True
     function = function_named(event)
-    if function is None:
-        return False
+    return function is not None and _only_looks(function)
+
+
+# Of a few functions, of which many events come one after the other.
+@lru_cache(maxsize=8)
+def _only_looks(function: cst.FunctionDef) -> bool:
+    """Whether ``function`` gives back what it gets, or nothing."""
     returned = [node.value for node in find(function.body, cst.Return) if node.value is not None]
     names = {value.value for value in returned if isinstance(value, cst.Name)}
     parameters = {param.name.value for param in (*function.params.posonly_params, *function.params.params)}

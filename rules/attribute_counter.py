@@ -17,6 +17,9 @@ True`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
@@ -424,12 +427,18 @@ def _depends(statement: cst.SimpleStatementLine, target: cst.CSTNode) -> bool:
 def _grows_until_enough(event: SetAttr | SetItem) -> bool:
     """Whether a loop goes on until the number suffices: it does for most calls."""
     function = function_named(event)
-    loops = find(function.body, cst.While) if function is not None else []
+    loops = _while_loops(function) if function is not None else ()
     return any(
         any(node is event.site.statement for node in walk(loop.body))
         and any(_is_same(node, event.node) for node in walk(loop.test))
         for loop in loops
     )
+
+
+# Of a few functions, of which many events come one after the other.
+@lru_cache(maxsize=8)
+def _while_loops(function: cst.FunctionDef) -> Sequence[cst.While]:
+    return find(function.body, cst.While)
 
 
 def _goes_round(event: SetAttr | SetItem) -> bool:

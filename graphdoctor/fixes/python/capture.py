@@ -24,7 +24,6 @@ from graphdoctor.fixes.core.imports import last_import
 from graphdoctor.fixes.core.scope import names, parameters, target_names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
 
 #: Operators whose result gets a symbol for its size.
 _WITH_SYMBOL = words(
@@ -207,8 +206,8 @@ def _decides(place: cst.CSTNode, editor: Editor) -> bool:
     bound = {n for target in statement.targets for n in target_names(target.target)}
     loop = next((n for n in editor.ancestors(statement) if isinstance(n, (cst.For, cst.While))), None)
     start = editor.location(loop if loop is not None else statement)
-    branches = (n for n in walk(function) if type(n) in _DECIDING and editor.location(n) > start)
-    tests = (getattr(n, _DECIDING[type(n)]) for n in branches if not _in_handler(n, editor))
+    found = ((n, part) for kind, part in _DECIDING.items() for n in editor.within(function, kind))
+    tests = (getattr(n, part) for n, part in found if editor.location(n) > start and not _in_handler(n, editor))
     return any(_deciding_names(test) & bound for test in tests)
 
 
