@@ -13,7 +13,6 @@ from graphdoctor.fixes.core import torch_name
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.node_lookup import Lookup
 from graphdoctor.model.findings import Edit, Location
-from graphdoctor.source.text import split_lines
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.domain.values import Value
 from graphdoctor.syntax.module import SourceModule
@@ -66,7 +65,7 @@ class Editor(Lookup):
 
     @cached_property
     def _lines(self) -> list[str]:
-        return split_lines(self.module.text)
+        return list(self.module.lines)
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where ``node`` stands; parentheses around an expression are not part of it."""

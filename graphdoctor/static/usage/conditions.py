@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import libcst as cst
 
@@ -69,10 +70,7 @@ class Conditions(Calls):
 
     def _is_set_once(self, name: str) -> bool:
         """Whether the file binds ``name`` in one place, and nothing binds it unseen: a flag that is off stays off."""
-        text = self.frame.module.text
-        return (
-            _BINDS_ANY.search(text) is None and len(re.findall(_BINDS.replace("NAME", name), text, re.MULTILINE)) == 1
-        )
+        return _binds_once(self.frame.module.text, name)
 
     def _both(self, test: cst.BooleanOperation) -> bool | None:
         ends = isinstance(test.operator, cst.Or)
@@ -112,3 +110,9 @@ class Conditions(Calls):
             stored = self.state.objects.get(tracked.number, {}) if tracked is not None else {}
             tracked = stored.get(name)
         return tracked
+
+
+# Calls of a function ask the same.
+@lru_cache(maxsize=64)
+def _binds_once(text: str, name: str) -> bool:
+    return _BINDS_ANY.search(text) is None and len(re.findall(_BINDS.replace("NAME", name), text, re.MULTILINE)) == 1
