@@ -2,8 +2,9 @@
 
 Half of what a scan interprets lies in such modules, and each file calls them with objects of classes of its own, such
 as its configuration. The outcome of a call depends on its arguments, and of those classes only on what was looked up in
-them. So a summary of the call is kept with these lookups, and replayed where they give the same. Constructors that the
-classes of a file inherit are replayed, too: within the file, and in other files where they found no code of it.
+them. So a summary of the call is kept with these lookups, and replayed where they give the same. What is called outside
+compiled code, as from a constructor, is replayed, too. So are constructors that the classes of a file inherit: within
+the file, and in other files where they found no code of it.
 """
 
 from __future__ import annotations
@@ -134,6 +135,7 @@ class Call:
         self._graph_ends = interpreter.graph_ends
         self._first = len(interpreter.sink.hits)
         self._others = self._noted()
+        self._begun = interpreter.begun
 
     def replayed(self) -> Value | None:
         """The result of the call, where a summary of it can be replayed."""
@@ -189,7 +191,8 @@ class Call:
         interpreter, state = self._interpreter, self._state
         log = interpreter.lookups.since(0) or ()
         quick = interpreter.steps - self._steps < _FEWEST_STEPS
-        if quick or self._noted() != self._others or None in log:
+        # A region that begins in the call says that the file compiles something.
+        if quick or self._noted() != self._others or None in log or interpreter.begun is not self._begun:
             return
         try:
             frozen = state.frozen(result)

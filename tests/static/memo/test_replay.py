@@ -204,6 +204,46 @@ def test_what_a_decorator_puts_around_a_call_is_told_again(tmp_path: Path) -> No
     assert second < first / 2
 
 
+#: What the helper computes in the constructor, outside compiled code.
+CONSTRUCTED = """
+    import torch.nn as nn
+    from pkg.helper import Cache, help_out
+    from pkg.{config} import Config
+
+
+    class Net(nn.Module):
+        def __init__(self, config: Config):
+            super().__init__()
+            self.rows = help_out(config, 1, Cache(config))
+
+        def forward(self, x):
+            if self.rows:
+                print("rows")
+            return x
+"""
+
+
+def test_what_a_constructor_calls_is_told_again(tmp_path: Path) -> None:
+    first, second = steps(package(tmp_path, "y = config.kind", "quiet = 1", "quiet = 2", model=CONSTRUCTED))
+    assert second < first / 2
+
+
+@pytest.mark.parametrize(
+    "statement", ["y = type(config).loud", "y = cache.kind == 'odd'", "cache.rows = y; y = cache.rows"]
+)
+def test_what_a_constructor_calls_gives_each_file_what_it_has_alone(tmp_path: Path, statement: str) -> None:
+    files = package(tmp_path, statement, "loud = False", "loud = True", "kind = 'odd'", model=CONSTRUCTED)
+    assert findings(files) == [findings([file])[0] for file in files]
+
+
+def test_a_region_that_an_imported_function_enters_is_no_summary(tmp_path: Path) -> None:
+    files = package(tmp_path, "run(x)", "quiet = 1", "quiet = 2", model=CONSTRUCTED)
+    helper = tmp_path / "pkg" / "helper.py"
+    helper.write_text(f"import torch\n\n\n@torch.compile\ndef run(x):\n    return x + 1\n\n{helper.read_text()}")
+    first, second = steps(files)
+    assert second > first / 2
+
+
 def test_short_calls_are_not_kept(tmp_path: Path) -> None:
     files = package(tmp_path, "pass", "loud = False", "loud = False")
     helper = tmp_path / "pkg" / "helper.py"
