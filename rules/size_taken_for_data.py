@@ -1,7 +1,7 @@
 """A tensor of a size, made by an old constructor.
 
-What: `torch.FloatTensor(x.size())`, and the same with `torch.BoolTensor`, `torch.LongTensor` and so on; before torch 2.15
-also with `torch.Tensor`.
+What: `torch.FloatTensor(x.size())`, and the same with `torch.BoolTensor`, `torch.LongTensor` and so on; before torch
+2.15 also with `torch.Tensor`.
 
 Why: In eager code this is a tensor of that size. Dynamo takes the size for a list of numbers, and makes a tensor that
 holds them: of `(2, 3)`, one with 2 elements. Nothing is said of it, and compiled code computes something else, or fails

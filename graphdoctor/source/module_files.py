@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from graphdoctor.source.files import is_file
@@ -111,8 +112,9 @@ _DECLARED = re.compile(r"extension\(\s*(?:name\s*=\s*)?[\"']([\w.]+)[\"']", re.I
 
 def declared_extensions(home: Path) -> frozenset[str]:
     """The extension modules that the ``setup.py`` at the top of a project builds, as far as it names them."""
-    setup = home / "setup.py"
-    text = setup.read_text(encoding="utf-8", errors="replace") if is_file(setup) else ""
+    setup, text = home / "setup.py", ""
+    with suppress(OSError):
+        text = setup.read_text(encoding="utf-8", errors="replace") if is_file(setup) else ""
     return frozenset(_DECLARED.findall(text))
 
 
