@@ -150,10 +150,18 @@ def check_call(event: Call) -> Hit | None:
     differentiable = event.receiver is None and event.qualname.startswith("torch.distributed.nn.")
     if not (untraced or asynchronous or differentiable):
         return None
+    what, suggestion = (
+        (
+            "gives a handle to wait for (`async_op=True`)",
+            "leave `async_op` out: the graph waits where the result is used",
+        )
+        if asynchronous
+        else ("is a collective", "use a traced collective (`all_reduce`, `all_gather_into_tensor`), or call it outside")
+    )
     return Hit(
         event,
-        f"{code(event)} is a collective that Dynamo does not trace: {consequence(event)}",
-        "use a traced collective (`all_reduce`, `all_gather_into_tensor`) without `async_op`, or call it outside",
+        f"{code(event)} {what}, which Dynamo does not trace: {consequence(event)}",
+        suggestion,
         certainty(event),
         torch="" if untraced or asynchronous else ">=2.13",
     )

@@ -350,7 +350,8 @@ def _is_scalar_of_eager_code(array: Tensor) -> bool:
 def _is_scale(event: Convert) -> bool:
     """Whether the number is the ``scale_factor`` of ``F.interpolate``, which is computed with before it is used."""
     args = event.node.args if event.how == "interpolate" and isinstance(event.node, cst.Call) else ()
-    return any(arg.keyword is not None and arg.keyword.value == "scale_factor" for arg in args) or len(args) > 2
+    names = [arg.keyword.value if arg.keyword is not None else "" for arg in args]
+    return "scale_factor" in names or names[2:3] == [""]
 
 
 def _is_folded(node: cst.CSTNode) -> bool:

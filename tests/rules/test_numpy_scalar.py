@@ -65,6 +65,8 @@ def graphdoctor_target():
         ("x[:, : self.width] + torch.zeros(self.width)", False),
         ("x.reshape(-1, 2, self.width, self.sizes[0][1])", False),
         ("x * int(self.width)", False),
+        ("nn.functional.interpolate(x[None], size=tuple(self.sizes[0][:1]), mode='linear')", False),
+        ("nn.functional.interpolate(x[None], None, self.sizes[0][0])", True),
         ("x.reshape(-1, self.width * 1)", True),
     ],
 )
