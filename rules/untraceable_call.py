@@ -82,7 +82,11 @@ UNTRACED = frozenset((
     "torch.distributions.Wishart", "torch.distributions.Binomial.entropy", "torch.distributions.Multinomial.entropy",
     "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
+    "re.finditer", "re.compile.finditer", "numpy.pad", "builtins.str.maketrans",
 ))  # fmt: skip
+
+#: Callables that are traced where the trace makes them, and not where they come from outside.
+GETTERS = ("operator.attrgetter.__call__", "operator.itemgetter.__call__", "operator.methodcaller.__call__")
 
 #: What looks up a formula for two classes of distributions, and keeps it.
 DIVERGENCES = ("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
@@ -839,7 +843,8 @@ def check_call(event: Call) -> Hit | None:
         return None
     of_objects = event.qualname in ARRAYS and _OBJECT in (*event.args[1:], event.kwargs.get("dtype"))
     special = (
-        of_objects
+        _is_getter_from_outside(event)
+        or of_objects
         or _works_on_object(event)
         or _changes_module(event)
         or _validates(event)
@@ -856,6 +861,11 @@ def check_call(event: Call) -> Hit | None:
         certainty(event),
         torch=_reversed(event) or ON_SOME.get(event.qualname, ""),
     )
+
+
+def _is_getter_from_outside(event: Call) -> bool:
+    made = event.receiver
+    return event.qualname in GETTERS and isinstance(made, ExternalObject) and not made.in_region
 
 
 def _makes_plain(event: Call) -> bool:

@@ -300,3 +300,34 @@ def test_the_version_of_a_package_is_plain_text(tmp_path: Path, line: str, found
     file = tmp_path / "net.py"
     file.write_text(_OF_PACKAGES.format(line=line))
     assert [finding.rule for finding in analyse([(file, file.name)]).findings] == found
+
+
+@pytest.mark.parametrize(
+    ("made", "value", "breaks"),
+    [
+        ("operator.itemgetter(0)", "x * MADE([2, 3])", True),
+        ("operator.attrgetter('T')", "MADE(x)", True),
+        ("operator.methodcaller('sin')", "MADE(x)", True),
+        ("None", "x * operator.itemgetter(0)([2, 3])", False),
+        ("re.compile('a')", "x * len([m for m in MADE.finditer('ab')])", True),
+        ("None", "x * len([m for m in re.finditer('a', 'ab')])", True),
+        ("re.compile('a')", "x * len(MADE.findall('ab'))", False),
+        ("None", "torch.from_numpy(np.pad(x.numpy(), 1))", True),
+        ("None", "x * len(str.maketrans('a', 'b'))", True),
+    ],
+)
+def test_calls_that_end_the_graph(tmp_path: Path, made: str, value: str, breaks: bool) -> None:
+    torch = pytest.importorskip("torch")
+    source = "import operator\nimport re\n\nimport numpy as np\nimport torch\n\n"
+    source += f"MADE = {made}\n\n\n@torch.compile(backend='eager', fullgraph=True)\ndef f(x: torch.Tensor):\n    return {value}\n"
+    file = tmp_path / "model.py"
+    file.write_text(source)
+    assert [f.rule for f in analyse([(file, "model.py")]).findings] == ["GD405"] * breaks
+    names: dict[str, Any] = {}
+    exec(source, names)
+    torch._dynamo.reset()
+    if breaks:
+        with pytest.raises(Exception, match=r"(?i)dynamo|trace"):
+            names["f"](torch.rand(4, 4))
+    else:
+        names["f"](torch.rand(4, 4))

@@ -112,6 +112,8 @@ def _python(
     if package == "itertools":
         return _itertools(interpreter, name, args)
     if package == "operator":
+        if name in ("attrgetter", "itemgetter", "methodcaller"):
+            return interpreter.build(node, qualname, args, kwargs)
         return _operator(name, args)
     if qualname == "collections.namedtuple":
         return definitions.named_tuple(interpreter, args)

@@ -281,11 +281,27 @@ def _object(
                 return torch_functions.call_module(interpreter, node, TorchModule(layer), args, kwargs)
             if f"{base}.{name}" in torch_tables.CAUSAL_MASKS:
                 return Tensor("float", 2)
+            if name in _OF_PARTS and isinstance(target, Instance) and interpreter.frame.compiled:
+                part = _parts(target, name)
+                return Seq("iterator", None, Seq("tuple", (PythonValue("str"), part)) if "named" in name else part)
+            if name == "get_submodule" and isinstance(target, Instance) and isinstance(first, Const):
+                return target.attrs.get(str(first.value), UNKNOWN)
             if name in ("parameters", "buffers"):
                 return Seq("iterator", None, Tensor("float", owned=True))
             if name in ("named_parameters", "named_buffers"):
                 return Seq("iterator", None, Seq("tuple", (PythonValue("str"), Tensor("float", owned=True))))
     return UNKNOWN
+
+
+#: What goes through the modules in a module.
+_OF_PARTS = ("modules", "named_modules", "children", "named_children")
+
+
+def _parts(module: Instance, name: str) -> Value:
+    """What ``module.children()`` and the like give one by one: an object of each class, or a layer of torch."""
+    held = (value for value in module.attrs.values() for value in options(value) if isinstance(value, Instance))
+    found = held_objects(module) if name.endswith("modules") else held
+    return join(UNKNOWN, *{id(part.info): part for part in found if part.info.is_module}.values())
 
 
 def _apply_to_parts(interpreter: Interpreter, node: cst.CSTNode, module: Instance, function: Value) -> None:

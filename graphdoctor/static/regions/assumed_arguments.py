@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from graphdoctor.static.domain.program import METRICS, FunctionInfo
@@ -51,11 +53,23 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         name: _assumed(interpreter, info, p, name in tensors, name in by_custom)
         for name, p in zip(names, params, strict=True)
     }
+    if names and names[0] in by_custom and _is_plain_dict(params[0].annotation):
+        found[names[0]] = Mapping((), _BY_CUSTOM)
     if any(_is_by_custom(value) for value in found.values()):
         mappings = keyed(info.body)
         # A batch holds tensors, by custom too.
         found |= {n: Mapping((), value) for n, value in found.items() if n in mappings and _is_by_custom(value)}
     return found
+
+
+#: What a forward is given, where nothing else is known.
+_BY_CUSTOM = Tensor(is_known=False, argument=True)
+
+
+def _is_plain_dict(annotation: cst.Annotation | None) -> bool:
+    """Whether an annotation says ``dict`` and not of what, as for the batch that a forward is given."""
+    named = annotation.annotation if annotation is not None else None
+    return isinstance(named, cst.Name) and named.value in ("dict", "Dict")
 
 
 def _is_called(info: FunctionInfo) -> bool:
@@ -83,7 +97,7 @@ def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evi
             return join(assumed, NONE) if default == NONE else assumed
         return UNKNOWN
     if default is None:
-        return Tensor(is_known=evident, argument=True) if evident or by_custom else UNKNOWN
+        return replace(_BY_CUSTOM, is_known=evident) if evident or by_custom else UNKNOWN
     if default == NONE:
         return join(Tensor(argument=True), NONE) if evident else UNKNOWN
     if isinstance(default, Const):
