@@ -118,3 +118,9 @@ def is_rest_alone(breaks: Iterable[Break]) -> bool:
     """Whether all that was given up because of ``breaks`` is the rest of functions that were split before."""
     given_up = [entry for entry in breaks if entry.whole_frame]
     return bool(given_up) and all(entry.rest for entry in given_up)
+
+
+def site_of(brk: Break) -> tuple[object, ...]:
+    """What tells break sites apart: place and cause, and below a line of the user's the place in a library."""
+    inner = brk.stack[-1] if brk.owner == "third-party" and brk.stack else None
+    return (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type, inner)

@@ -87,6 +87,13 @@ WORDS: dict[str, tuple[Words, ...]] = {
         ),
     ),
     "GB0015": (Words("sparse tensors are not traced", "Use a dense tensor inside the compiled code."),),
+    "GB0021": (
+        Words(
+            "a text is made of a number that is no constant of the graph",
+            "Where the function is compiled by itself because of another graph break, and called with several numbers, "
+            "remove that break first: this one is usually gone with it. Else make the text outside the compiled code.",
+        ),
+    ),
     "GB0025": (
         Words("torch's optimizers break the graph here on purpose", _TRAINING_LOOP, r"_use_grad|optimizer"),
         Words("torch._dynamo.graph_break() is called here", "Remove the call."),

@@ -243,10 +243,12 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> F
     severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
     column = brk.column if brk.column is not None else 1
     hint = brk.hints[0] if brk.hints else rule.suggestion
-    lost = "The graph is split here"
+    lost = "The graph is split here, and what is left is compiled and launched on its own."
     if site.whole_frame:
-        lost = f"The {'rest of the' if site.rest else 'whole'} function runs uncompiled"
-    why = _RAISES if raises else f"{lost}, and what is left is compiled and launched on its own."
+        lost = (
+            f"The {'rest of the' if site.rest else 'whole'} function runs uncompiled; what it calls is compiled alone."
+        )
+    why = _RAISES if raises else lost
     return Finding(
         rule=rule.code,
         name=rule.name,

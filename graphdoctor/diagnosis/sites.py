@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import is_rest_alone
+from graphdoctor.breaks.consequence import is_rest_alone, site_of
 
 if TYPE_CHECKING:
     from graphdoctor.model.runs import Break, DynamicRun, Frame
@@ -38,9 +38,7 @@ def sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
     groups: dict[tuple[object, ...], list[Break]] = {}
     for run in runs:
         for brk in run.breaks:
-            inner = brk.stack[-1] if brk.owner == "third-party" and brk.stack else None
-            key = (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type, inner)
-            groups.setdefault(key, []).append(brk)
+            groups.setdefault(site_of(brk), []).append(brk)
     has_graphs = any(run.graphs for run in runs)
     return tuple(
         Site(

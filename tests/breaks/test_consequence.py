@@ -14,11 +14,13 @@ from graphdoctor.breaks.consequence import (
     given_up,
     measured,
     reason_once,
+    site_of,
     split,
     unmeasured,
     with_lines,
 )
 from graphdoctor.model.findings import Finding, Location
+from graphdoctor.model.runs import Break, Frame
 
 LOOP = consequence("Net.forward", "for", 30)
 
@@ -103,3 +105,10 @@ def test_what_a_run_saw_of_a_loop_is_what_the_finding_says(tmp_path: Path) -> No
     found = scan(ScanOptions((str(file),), isolated=True, mode="eval", verify=False))
     finding = next(finding for finding in found.findings if finding.status == "confirmed")
     assert ("as a whole" in finding.message) is finding.whole_frame is bool(finding.dropped)
+
+
+def test_two_places_of_a_library_below_one_line_are_two_sites() -> None:
+    first = Break("m.py", 3, 1, "f", "GB0059", "x", "y", owner="third-party", stack=(Frame("lib.py", 7, "g"),))
+    second = replace(first, stack=(Frame("lib.py", 8, "g"),))
+    assert site_of(first) != site_of(second)
+    assert site_of(replace(first, owner="own")) == site_of(replace(second, owner="own"))

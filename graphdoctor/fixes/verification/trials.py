@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from graphdoctor.breaks.consequence import site_of
 from graphdoctor.fixes.core.apply import fixed_texts
 from graphdoctor.fixes.verification.coverage import Seen, lines_of, outcomes
 from graphdoctor.model.findings import Edit, Finding, Known
@@ -217,16 +218,12 @@ def _is_setting(edit: Edit) -> bool:
 
 def break_places(runs: Iterable[DynamicRun]) -> set[tuple[object, ...]]:
     """The places that broke in ``runs``, each once."""
-    return {_place(b) for run in runs for b in run.breaks}
+    return {site_of(b) for run in runs for b in run.breaks}
 
 
 def innermost(brk: Break) -> tuple[str, int]:
     """The file and line where the traced code broke: inside a package, where ``brk`` counts for the user's line."""
     return (brk.stack[-1].path, brk.stack[-1].line) if brk.stack else (brk.path, brk.line)
-
-
-def _place(brk: Break) -> tuple[object, ...]:
-    return (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type)
 
 
 def _lost(runs: Sequence[DynamicRun]) -> str:
