@@ -235,6 +235,8 @@ class Instance(Value):
     #: Made outside compiled code, and stands for all objects that are made of such arguments: what is stored in one of
     #: them, others do not have.
     is_representative: bool = False
+    #: How many more such objects were made: what one of them was given, such as a hook, the others do not have.
+    copies: int = 0
     #: Made in compiled code, so each call has another one.
     inside: bool = False
     #: Passed to compiled code, and no module: its ints become symbols, where those of other objects are constants.

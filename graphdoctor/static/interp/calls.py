@@ -175,7 +175,7 @@ def call_instance(
     for name in named:
         if callee.info.lookup(name) is not None:
             result = call_method(interpreter, node, callee, name, args, kwargs)
-            hooks = callee.attrs.get(HOOKS)
+            hooks = callee.attrs.get(HOOKS) if not callee.copies else None
             return _hooked(interpreter, node, callee, hooks.items or () if isinstance(hooks, Seq) else (), args, result)
     if CHILDREN in callee.attrs:
         return torch_functions.call_module(

@@ -37,6 +37,8 @@ def instantiate(
     key = None if interpreter.frame.compiled else object_key(info, args, kwargs)
     known = interpreter.summaries.find(key, interpreter.frame) if key is not None else None
     if known is not None:
+        if isinstance(known, Instance):
+            known.copies += 1
         return known
     foreign = info.module is not interpreter.main and not info.is_module
     inside = interpreter.frame.compiled

@@ -418,3 +418,44 @@ def test_a_formatted_key_reads_only_entries_whose_name_fits(events):
     """)
     assert items(found) == ["Token.forward"]
     assert not [e for e in found if isinstance(e, Convert)]
+
+
+HOOKED = """\
+import torch
+from torch import nn
+
+
+class Layer(nn.Linear):
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query = Layer(4, 4)
+        self.key = Layer(4, {size})
+
+    def forward(self, x):
+        query = self.query(x)
+        return query, self.key(x)
+
+
+@torch.compiler.disable
+def hook(module, inputs, output):
+    return output * 2
+
+
+net = Net()
+net.query.register_forward_hook(hook)
+torch.compile(net)(torch.ones(2, 4))
+"""
+
+
+@pytest.mark.parametrize(("size", "lines"), [(8, [17]), (4, [])])
+def test_a_hook_belongs_to_the_object_that_it_is_registered_on(tmp_path: Path, size: int, lines: list[int]) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(HOOKED.format(size=size))
+    found = [(f.rule, f.location.line) for f in analyse([(file, "net.py")]).findings]
+    # Of two objects that are made alike it is not known which one has it.
+    assert found == [("GD508", line) for line in lines]
