@@ -119,4 +119,7 @@ def shows_a_tensor(method: str, keywords: Collection[str]) -> bool:
     if method in ("item", "tolist") and keywords:
         # Those of tensors take none.
         return False
+    if method == "sort" and "descending" in keywords:
+        # A list is sorted in reverse.
+        return True
     return method in ONLY_TENSORS or takes_a_dimension(method, keywords)

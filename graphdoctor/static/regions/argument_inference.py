@@ -270,6 +270,8 @@ _RESHAPING = words("view reshape expand repeat permute transpose new_zeros new_o
 
 def _call(node: cst.Call, found: set[str], against: set[str]) -> None:
     first = node.args[0].value if node.args and not node.args[0].star else None
+    if type(node.func) is cst.Attribute and type(node.func.value) is cst.Name and _sorts_tensor(node):
+        found.add(node.func.value.value)
     if type(first) is not cst.Name:
         return
     root = node.func
@@ -283,6 +285,12 @@ def _call(node: cst.Call, found: set[str], against: set[str]) -> None:
             found.add(first.value)
     elif type(node.func) is cst.Name and node.func.value in ("range", "str"):
         against.add(first.value)
+
+
+def _sorts_tensor(node: cst.Call) -> bool:
+    """Whether it is ``x.sort(descending=True)``: a list is sorted in reverse."""
+    name = node.func.attr.value if type(node.func) is cst.Attribute else ""
+    return name == "sort" and any(a.keyword is not None and a.keyword.value == "descending" for a in node.args)
 
 
 def _takes_tensor(func: cst.Attribute) -> bool:

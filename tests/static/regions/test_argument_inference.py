@@ -19,6 +19,8 @@ from graphdoctor.static.regions.argument_inference import described, keyed, only
         ("x.log()", True),
         ("x[x > 0]", True),
         ("x[y > 0]", False),
+        ("x.sort(descending=True)", True),
+        ("x.sort(reverse=True)", False),
         ("y[~x]", True),
         ("y[x]", False),
         ("y[x.bool()]", True),
