@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphdoctor.model.labels import is_offered, may_be_written
@@ -63,9 +65,14 @@ def _ways(diagnosis: Diagnosis) -> str:
     if command not in ("run", "trace"):
         return f"--diff{unsafe} shows, --fix{unsafe} applies"
     files = {f.location.path for f in diagnosis.findings if f.fix is not None and is_offered(f)}
-    file = shlex.quote(files.pop()) if len(files) == 1 else "FILE"
+    file = shlex.quote(_from_here(files.pop(), diagnosis.root)) if len(files) == 1 else "FILE"
     proves = "--verify proves, " if command == "run" and diagnosis.verification is None else ""
     return f"{proves}`graphdoctor fix{unsafe} {file}` writes"
+
+
+def _from_here(path: str, root: str) -> str:
+    """``path``, which is relative to ``root``, from the folder in which the command will be typed."""
+    return Path(os.path.relpath(os.path.join(root, path))).as_posix() if root else path
 
 
 def hidden(diagnosis: Diagnosis) -> Iterator[str]:

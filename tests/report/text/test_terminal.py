@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -113,6 +114,15 @@ def test_unsafe_fixes_are_counted_apart_and_the_commands_write_them(rich: Diagno
     assert terminal.render(trace).endswith(
         "(2 only with --unsafe-fixes): `graphdoctor fix --unsafe-fixes FILE` writes.\n"
     )
+
+
+def test_the_command_names_the_file_from_the_folder_in_which_it_is_typed(
+    rich: Diagnosis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trainer").mkdir()
+    monkeypatch.chdir(tmp_path / "trainer")
+    ran = replace(rich, command="graphdoctor run train.py", verification=None, root=str(tmp_path))
+    assert terminal.render(ran).endswith(" ../model.py` writes.\n")
 
 
 def test_a_diff_shows_only_what_changes(rich: Diagnosis) -> None:
