@@ -89,3 +89,34 @@ def test_what_a_module_applies_is_called_with_each_module_in_it(events) -> None:
     """)
     called = [e.qualname for e in found if isinstance(e, Call) and e.site.function.endswith("watch")]
     assert called.count("torch.nn.Linear.register_forward_hook") == 1
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "[m.level(x) for m in self.modules() if isinstance(m, Layer)]",
+        "[m.level(x) for m in self.children() if hasattr(m, 'level')]",
+        "[m.level(x) for name, m in self.named_modules() if isinstance(m, Layer)]",
+        "[m.level(x) for _, m in self.named_children() if name != 'other']",
+        "self.get_submodule('layer').level(x)",
+    ],
+)
+def test_methods_of_the_modules_that_a_walk_meets(events, read) -> None:
+    found = events(f"""
+        import torch
+        from torch import nn
+
+        class Layer(nn.Module):
+            def level(self, x):
+                return x.sum().item()
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = Layer()
+                self.linear = nn.Linear(2, 2)
+
+            def forward(self, x, name: str):
+                return {read}
+    """)
+    assert [e.qualname for e in found if isinstance(e, Call) and e.qualname.endswith("item")] == ["torch.Tensor.item"]

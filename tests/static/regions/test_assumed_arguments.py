@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.events import Call, Convert, Truth
 from graphdoctor.static.domain.values import Tensor
 
 NET = """
@@ -79,3 +79,51 @@ class Net(torch.nn.Module):
         return x * 2 if {name} > self.limit else x
 """
     assert sum(isinstance(e, Truth) and isinstance(e.value, Tensor) for e in events(source)) == asked_of
+
+
+@pytest.mark.parametrize(
+    ("parameters", "found"),
+    [
+        ("data: dict", 2),
+        ("data: Dict", 2),
+        ("data", 2),
+        ("x, data: dict", 0),
+        ("config: dict", 0),
+        ("data: dict[str, int]", 0),
+    ],
+)
+def test_a_batch_that_is_annotated_as_a_dict_holds_tensors(events, parameters: str, found: int) -> None:
+    name = "config" if "config" in parameters else "data"
+    seen = events(f"""
+        from typing import Dict
+
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, {parameters}):
+                number = {name}["n"]
+                if number > 1:
+                    return float(number)
+                return number
+    """)
+    assert len([e for e in seen if isinstance(e, (Truth, Convert))]) == found
+
+
+def test_a_flag_of_a_constructor_may_have_its_other_state(events) -> None:
+    seen = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self, fast=True, size=1):
+                super().__init__()
+                self.fast = fast
+                self.size = size
+
+            def forward(self, x):
+                if not self.fast:
+                    return x.item()
+                if self.size == 0:
+                    return x.tolist()
+                return x
+    """)
+    assert [e.qualname for e in seen if isinstance(e, Call)] == ["torch.Tensor.item"]
