@@ -245,9 +245,8 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> F
     hint = brk.hints[0] if brk.hints else rule.suggestion
     lost = "The graph is split here, and what is left is compiled and launched on its own."
     if site.whole_frame:
-        lost = (
-            f"The {'rest of the' if site.rest else 'whole'} function runs uncompiled; what it calls is compiled alone."
-        )
+        part = "rest of the" if site.rest else "whole"
+        lost = f"The {part} function runs uncompiled; what it calls is compiled by itself."
     why = _RAISES if raises else lost
     return Finding(
         rule=rule.code,

@@ -53,7 +53,8 @@ def snapshot(sample: Sample, outputs: Any) -> Snapshot:
 
 def gradients_beside(eager: Snapshot, compiled: Snapshot) -> set[str]:
     """The gradients that compiled code has and eager code has not; the loss, too, where eager code had none at all."""
-    return {name for name in compiled if name.startswith(("gradient of ", "loss")) and name not in eager}
+    beside = {name for name in compiled if name not in eager}
+    return {name for name in beside if name == "loss" or name.startswith("gradient of ")}
 
 
 def mutated(before: Snapshot, after: Snapshot) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ def _stays_inside(tensor: cst.BaseExpression, function: cst.FunctionDef | None) 
             return False
         if isinstance(node, (cst.Return, cst.Yield)) and node.value is not None and _holds(node.value, name):
             return False
-        stored = isinstance(node, cst.Assign) and not isinstance(node.targets[0].target, cst.Name)
-        if isinstance(node, cst.Assign) and stored and _holds(node.value, name):
+        is_stored = isinstance(node, cst.Assign) and not isinstance(node.targets[0].target, cst.Name)
+        if is_stored and _holds(cst.ensure_type(node, cst.Assign).value, name):
             return False
     return True
 
