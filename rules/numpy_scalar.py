@@ -125,7 +125,6 @@ def f(x):
     return x[:n]
 """,
     """\
-# torch >=2.10
 import numpy as np
 import torch.nn as nn
 import torch.nn.functional as F
@@ -272,7 +271,6 @@ def f(x):
     return x * width(x.numpy())
 """,
     """\
-# torch >=2.10
 import numpy as np
 import torch.nn as nn
 import torch.nn.functional as F

@@ -9,6 +9,7 @@ compiles by itself is only imported.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import logging
@@ -115,6 +116,9 @@ def main() -> None:
     skip_guard_timing()
     logging.getLogger("torch.__trace").addHandler(recorder)
     settings = torch._dynamo.config.save_config()
+    # Compiling makes many objects, and the collector would look at all of torch again and again.
+    gc.collect()
+    gc.freeze()
     with tempfile.TemporaryDirectory() as folder:
         results = {name: run(name, source, Path(folder), recorder, settings) for name, source in examples.items()}
     Path(sys.argv[1]).write_text(json.dumps(results))

@@ -1,4 +1,4 @@
 """Fixes verified by runs: original against rewritten code, on the sample and on perturbed inputs.
 
-May import ``model``, ``syntax`` and ``fixes.core``.
+May import ``breaks``, ``model``, ``syntax`` and ``fixes.core``.
 """

@@ -201,19 +201,6 @@ def test_dropout_in_a_checkpoint_has_the_gradients_of_eager(tmp_path: Path, serv
     ]
 
 
-@pytest.mark.parametrize(("requires", "note"), [(False, "were not compared"), (True, "")])
-def test_gradients_that_a_reentrant_checkpoint_keeps_from_eager_code(
-    tmp_path: Path, server: Server, requires: bool, note: str
-) -> None:
-    text = CHECKPOINTED.replace("0.5", "0.0").replace("use_reentrant=False", "use_reentrant=True")
-    file = tmp_path / "reentrant.py"
-    file.write_text(text.replace("torch.rand(4, 8)", f"torch.rand(4, 8, requires_grad={requires})"))
-    (found,) = run(RunRequest(file, tmp_path, mode="train"), server=server).runs
-    assert (found.graphs, found.breaks) == (1, ())
-    assert found.numerics is not None and found.numerics.equal is True, found.numerics
-    assert note in found.numerics.detail and bool(found.numerics.detail) is bool(note)
-
-
 def test_bad_input_spec_is_rejected_before_anything_runs(project: Path) -> None:
     with pytest.raises(InputSpecError):
         run(RunRequest(project / "model.py", project, inputs=("float99[2]",)))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.parent.protocol import RunRequest
@@ -54,7 +55,11 @@ class Net(nn.Module):
 
 def ran(last: Callable[[torch.Tensor], torch.Tensor], mode: str) -> DynamicRun:
     calls.clear()
-    target = Target("f", lambda: Sample(Net(last), (torch.ones(2, 4),)), torch.device("cpu"))
+    return ran_as(lambda: Net(last), mode)
+
+
+def ran_as(build: Callable[[], nn.Module], mode: str) -> DynamicRun:
+    target = Target("f", lambda: Sample(build(), (torch.ones(2, 4),)), torch.device("cpu"))
     file = Path(__file__)
     request = RunRequest(file, file.parent, mode=mode, deeper=False)
     experiment = Experiment(target, "train" if mode == "train" else "eval", request, PLACES, CountingBackend())
@@ -151,3 +156,26 @@ TABLE = np.linspace(0.0, 1.0, 4)
 def test_what_is_a_constant_in_the_graph_is_not_left_to_eager() -> None:
     run = ran(lambda y: y * torch.from_numpy(TABLE).to(y.device).float(), "eval")
     assert (run.graphs, run.breaks, run.fullgraph.passes, run.compiled_share) == (1, (), True, 1.0)
+
+
+class Checkpointed(nn.Module):
+    def __init__(self, before: nn.Module) -> None:
+        super().__init__()
+        self.before, self.inner = before, nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = checkpoint(self.inner, self.before(x), use_reentrant=True)
+        return found
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs")
+@pytest.mark.parametrize(
+    ("before", "note"), [(nn.Identity, "were not compared"), (lambda: nn.Linear(4, 4), "")], ids=["input", "layer"]
+)
+def test_gradients_that_a_reentrant_checkpoint_keeps_from_eager_code(
+    before: Callable[[], nn.Module], note: str
+) -> None:
+    run = ran_as(lambda: Checkpointed(before()), "train")
+    assert (run.graphs, run.breaks) == (1, ())
+    assert run.numerics is not None and run.numerics.equal is True, run.numerics
+    assert note in run.numerics.detail and bool(run.numerics.detail) is bool(note)
