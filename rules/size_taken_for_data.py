@@ -3,8 +3,8 @@
 What: `torch.FloatTensor(x.size())`, and the same with `torch.BoolTensor`, `torch.LongTensor` and so on; before torch
 2.15 also with `torch.Tensor`.
 
-Why: In eager code this is a tensor of that size. Dynamo takes the size for a list of numbers, and makes a tensor that
-holds them: of `(2, 3)`, one with 2 elements. Nothing is said of it, and compiled code computes something else, or fails
+Why: Dynamo takes the size for a list of numbers, and makes a tensor that holds them: of `(2, 3)`, one with 2 elements,
+where eager code makes one of that size. Nothing is said of it, and compiled code computes something else, or fails
 where the shapes no longer fit. `torch.FloatTensor(2, 3)` and `torch.FloatTensor(*x.size())` are right.
 
 Fix: Use a function that takes a size: `torch.empty(x.size(), dtype=torch.bool)`, `torch.zeros`, `torch.rand_like(x)`.

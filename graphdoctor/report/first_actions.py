@@ -67,12 +67,17 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     shared = Counter(heads.values())
     mended = mends(diagnosis)
     vain = idle(diagnosis)
-    failed = failure(diagnosis)
+    failed, gone = failure(diagnosis), ""
+    if failed and mended and diagnosis.verification and diagnosis.verification.fullgraph_passes:
+        # What raises without the fixes, and not with them, is no action either.
+        gone = failed.place
+        failed = None
     left = [
         (finding, shared[number] - 1)
         for number, finding in enumerate(diagnosis.findings)
         if _counts(finding) and heads[number] == number and finding.fingerprint not in mended
         if finding.status in _SEEN or finding.fingerprint not in vain
+        if not gone or place(finding.location) != gone
     ]
     if diagnosis.dynamic is None and len(left) > limit:
         return tuple(_of_rule([finding for finding, _ in same]) for same in _by_rule(left))[:limit]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from graphdoctor.breaks.consequence import behind
 from graphdoctor.breaks.guards import REMOVE_BREAKS
 from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import Frame
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.proof import against, proof
 
@@ -26,6 +27,16 @@ def test_what_a_break_left_behind_is_gone_with_all_of_them(rich: Diagnosis) -> N
     assert [action.finding for action in first_actions(scanned) if action.finding] == []
     some = replace(scanned, verification=replace(rich.verification, breaks=1))
     assert [action.finding for action in first_actions(some) if action.finding] == [left]
+
+
+def test_what_raises_only_without_the_fixes_is_no_action(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None and rich.verification is not None
+    raised = Frame("model.py", 18, "forward")
+    run = replace(rich.dynamic[0], outcome="user-error", detail="TypeError: no", raised_at=raised, recompiles=())
+    failed = replace(rich, dynamic=(run,), findings=rich.findings[:1])
+    in_vain = replace(failed, verification=replace(rich.verification, fullgraph_passes=False))
+    assert [action.place for action in first_actions(in_vain)] == ["model.py:18"]
+    assert first_actions(failed) == ()
 
 
 def test_fixes_that_were_tried_and_remove_nothing_are_not_offered(rich: Diagnosis) -> None:
