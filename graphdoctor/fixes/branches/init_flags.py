@@ -8,10 +8,10 @@ behind it, so the first call is to be made before the model is compiled.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.attribute_writes import in_constructor, writes
 from graphdoctor.fixes.analysis.conditions import conjuncts
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.try_blocks import unhandled
@@ -22,8 +22,6 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 _COMPILING = "torch.compiler.is_compiling()"
-#: Methods that write their argument into the tensor.
-_WRITES = ("copy_", "fill_")
 #: Functions that make a tensor of what they are given, or of one value.
 _MADE_OF_ARGUMENT = ("tensor", "as_tensor", "BoolTensor", "IntTensor", "LongTensor", "full_like")
 _MADE_OF_ONE = {"ones": True, "ones_like": True, "zeros": False, "zeros_like": False}
@@ -108,57 +106,13 @@ def _compared(test: cst.Comparison) -> bool | None:
 
 def _settled(flag: str, editor: Editor) -> bool:
     """The value that every write outside of constructors gives the attribute ``flag``. Refuses where they differ."""
-    found = {_truth(value) for node, value in writes(flag, editor) if not _in_constructor(node, editor)}
+    found = {_truth(value) for node, value in writes(flag, editor) if not in_constructor(node, editor)}
     if len(found) != 1:
         raise Refuse(f"`{flag}` is not shown to be set once and for all")
     (truth,) = found
     if truth is None:
         raise Refuse(f"`{flag}` is set to what data decides")
     return truth
-
-
-def _in_constructor(node: cst.CSTNode, editor: Editor) -> bool:
-    function = editor.function_of(node)
-    return function is not None and function.name.value == "__init__"
-
-
-def writes(flag: str, editor: Editor) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression | None]]:
-    """Each place in the file that writes to an attribute of that name, and the value; None for an unknown one."""
-    for assign in editor.every(cst.Assign):
-        targets = [target.target for target in assign.targets]
-        if any(_is_flag(target, flag) for target in targets):
-            yield assign, assign.value
-        elif any(_is_flag(part, flag) for target in targets for part in _unpacked(target)):
-            yield assign, None
-    for annotated in editor.every(cst.AnnAssign):
-        if annotated.value is not None and _is_flag(annotated.target, flag):
-            yield annotated, annotated.value
-    for loop in editor.every(cst.For):
-        if any(_is_flag(part, flag) for part in _unpacked(loop.target)):
-            yield loop, None
-    for augmented in editor.every(cst.AugAssign):
-        if _is_flag(augmented.target, flag):
-            yield augmented, None
-    for call in editor.every(cst.Call):
-        method = called(call)
-        if isinstance(call.func, cst.Attribute) and method.endswith("_") and _is_flag(call.func.value, flag):
-            yield call, call.args[0].value if method in _WRITES and len(call.args) == 1 else None
-
-
-def _unpacked(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """The targets in ``a, (b, *c)``."""
-    if isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _unpacked(element.value)
-    else:
-        yield target
-
-
-def _is_flag(node: cst.BaseExpression, flag: str) -> bool:
-    """``self.flag``, ``self.flag.data`` and ``self.flag[...]``."""
-    while isinstance(node, cst.Subscript) or (isinstance(node, cst.Attribute) and node.attr.value == "data"):
-        node = node.value
-    return isinstance(node, cst.Attribute) and node.attr.value == flag
 
 
 def _truth(value: cst.BaseExpression | None) -> bool | None:

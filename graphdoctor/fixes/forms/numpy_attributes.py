@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.branches.init_flags import writes
+from graphdoctor.fixes.analysis.attribute_writes import in_constructor, writes
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.domain.values import Tensor
@@ -22,7 +22,7 @@ def number_in_constructor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     edits = []
     for name, dtype in _read(hit.place, editor).items():
         written = list(writes(name, editor))
-        value = written[0][1] if len(written) == 1 and _is_in_constructor(written[0][0], editor) else None
+        value = written[0][1] if len(written) == 1 and in_constructor(written[0][0], editor) else None
         if value is None:
             raise Refuse(f"`{name}` is not shown to be set once, by the constructor")
         if isinstance(value, cst.Name) and not dtype:
@@ -50,8 +50,3 @@ def _read(place: cst.CSTNode, editor: Editor) -> dict[str, str]:
 
 def _is_read_of(node: cst.BaseExpression, name: str) -> bool:
     return isinstance(node, cst.Attribute) and node.attr.value == name
-
-
-def _is_in_constructor(node: cst.CSTNode, editor: Editor) -> bool:
-    function = editor.function_of(node)
-    return function is not None and function.name.value == "__init__"

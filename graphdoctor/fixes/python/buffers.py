@@ -10,9 +10,9 @@ from typing import Literal
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.attribute_writes import in_constructor, writes
 from graphdoctor.fixes.analysis.purity import called, calls, is_pure, is_torch_function, root
 from graphdoctor.fixes.branches.branch import branch_of
-from graphdoctor.fixes.branches.init_flags import writes
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import on_one_line
@@ -123,20 +123,15 @@ def is_buffer(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
     ]  # fmt: skip
     if editor.has_word("Buffer"):
         made += [assign for assign in find(owner, cst.Assign) if _makes_buffer(assign, name, editor)]
-    if len(made) != 1 or not _in_init(made[0], editor):
+    if len(made) != 1 or not in_constructor(made[0], editor):
         return False
-    return all(_in_init(node, editor) for node, _ in writes(name, editor) if node is not made[0])
+    return all(in_constructor(node, editor) for node, _ in writes(name, editor) if node is not made[0])
 
 
 def _makes_buffer(node: cst.Assign, name: str, editor: Editor) -> bool:
     """``self.name = nn.Buffer(...)``."""
     is_target = [editor.code(t.target) for t in node.targets] == [f"self.{name}"]
     return is_target and isinstance(node.value, cst.Call) and called(node.value) == "Buffer"
-
-
-def _in_init(node: cst.CSTNode, editor: Editor) -> bool:
-    function = editor.function_of(node)
-    return function is not None and function.name.value == "__init__"
 
 
 def _label(read: cst.BaseExpression) -> str:

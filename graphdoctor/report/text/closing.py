@@ -72,7 +72,12 @@ def _ways(diagnosis: Diagnosis) -> str:
 
 def _from_here(path: str, root: str) -> str:
     """``path``, which is relative to ``root``, from the folder in which the command will be typed."""
-    return Path(os.path.relpath(os.path.join(root, path))).as_posix() if root else path
+    whole = os.path.join(root, path)
+    try:
+        return Path(os.path.relpath(whole)).as_posix() if root else path
+    except ValueError:
+        # It lies on another drive.
+        return whole
 
 
 def hidden(diagnosis: Diagnosis) -> Iterator[str]:

@@ -52,10 +52,10 @@ def execute_import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) 
         for alias in node.names:
             dotted = helpers.get_full_name_for_node(alias.name) or ""
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-                scope.assign(alias.asname.name.value, _named(interpreter, dotted))
+                scope.assign(alias.asname.name.value, _bound_module(interpreter, dotted))
             else:
                 top = dotted.partition(".")[0]
-                scope.assign(top, _named(interpreter, top))
+                scope.assign(top, _bound_module(interpreter, top))
         return
     base = _base(interpreter, node)
     if isinstance(node.names, cst.ImportStar):
@@ -78,7 +78,7 @@ def named(dotted: str) -> Value:
     return External(dotted)
 
 
-def _named(interpreter: Interpreter, dotted: str) -> Value:
+def _bound_module(interpreter: Interpreter, dotted: str) -> Value:
     """The module that ``import dotted`` binds."""
     here, (package, _, module) = interpreter.frame.module, dotted.rpartition(".")
     if _may_be_extension(interpreter, here, dotted) and module_path(interpreter, here, dotted) is None:
