@@ -1,7 +1,8 @@
 """A recurrent layer of torch is called.
 
 What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN`, of a subclass of one, or of their methods (`flatten_parameters`) in
-compiled code, or one of their settings that is read there (`self.rnn.num_layers`).
+compiled code, or one of their settings that is read there (`self.rnn.num_layers`), or the layer itself
+(`rnn = self.rnn`, `isinstance(self.rnn, nn.LSTM)`).
 
 Why: Dynamo refuses to trace these layers (`torch._dynamo.config.allow_rnn` is off, because unrolling them
 makes compilation slow). What the calling function did before is compiled, and the rest of it runs uncompiled; in a
@@ -14,13 +15,16 @@ torch 2.13); or loop over `nn.LSTMCell`, which is traced.
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import trace_recurrent
 from graphdoctor.static.domain.events import Call, GetAttr
 from graphdoctor.static.domain.torch_tables import is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import TorchModule
+from graphdoctor.static.domain.values import Instance, TorchModule
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
 
 from ._shared import certainty, code
 
@@ -142,6 +146,21 @@ class Net(nn.Module):
         self.first.flatten_parameters()
         x, state = self.first(x, state)
         return self.second(x)[0]
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 8)
+
+    def forward(self, x):
+        x = x + 1
+        if isinstance(self.rnn, nn.LSTM):  # GB0014
+            x = x * 2
+        return x
 """,
 )
 
@@ -276,6 +295,32 @@ class Net(nn.Module):
 def graphdoctor_target():
     return Net(), (torch.rand(4, 3, 8),)
 """,
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 8)
+        self.is_lstm = isinstance(self.rnn, nn.LSTM)
+
+    def forward(self, x):
+        return x * 2 if self.is_lstm else x
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTMCell(8, 8)
+
+    def forward(self, x):
+        cell = self.cell
+        return cell(x)[0]
+""",
 )
 
 
@@ -298,14 +343,28 @@ def check_call(event: Call) -> Hit | None:
 
 def check_getattr(event: GetAttr) -> Hit | None:
     layers = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)]
-    if event.name not in ATTRIBUTES or not any(map(is_recurrent_layer, layers)):
+    reads_setting = event.name in ATTRIBUTES and any(map(is_recurrent_layer, layers))
+    if not reads_setting and not _hands_on(event):
         return None
     return Hit(
         event,
         f"{code(event)} reads a recurrent layer, which Dynamo does not trace: {_cost(event)}",
-        "keep the number in `__init__`, and compile the parts around the layer separately",
+        "keep what it reads in `__init__`, and compile the parts around the layer separately",
         certainty(event),
     )
+
+
+def _hands_on(event: GetAttr) -> bool:
+    """Whether it reads the layer itself, and neither calls it nor asks it for anything, which is judged as such."""
+    held = event.receiver.attrs.get(event.name) if isinstance(event.receiver, Instance) else None
+    if not isinstance(held, TorchModule) or not is_recurrent_layer(held.qualname):
+        return False
+    inner = [n.func if isinstance(n, cst.Call) else n.value for n in walk(event.site.statement) if isinstance(n, _USES)]
+    return not any(node is event.node for node in inner)
+
+
+#: What stands around a layer that is called, or asked for an attribute.
+_USES = (cst.Call, cst.Attribute)
 
 
 def _cost(event: Call | GetAttr) -> str:

@@ -166,6 +166,8 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
         if type(found) in (Const, Mapping, Seq) and interpreter.frame.compiled and receiver.info.counts(name):
             # Where calls count, every call finds another number.
             return widen_numbers_within(found)
+        if type(found) is TorchModule and torch_tables.is_recurrent_layer(found.qualname):
+            interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return found
     found = receiver.info.lookup_in_subclasses(name) if receiver.may_be_subclass else receiver.info.lookup(name)
     if found is not None:
