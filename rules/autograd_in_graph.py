@@ -657,9 +657,15 @@ def check_getattr(event: GetAttr) -> Hit | None:
     if event.name == "saved_variables":
         # Another class may have an attribute of this name.
         return _saved_variables(event) if is_autograd_context(event.receiver) else None
-    if event.name != "grad_fn" or not may_be_tensor(event.receiver):
+    if event.name != "grad_fn" or not may_be_tensor(event.receiver) or _is_leaf(event.receiver):
         return None
-    return _hit(event, "ask `requires_grad`, which is traced", event.receiver)
+    return replace(_hit(event, "ask `requires_grad`, which is traced", event.receiver), confidence="likely")
+
+
+def _is_leaf(value: Value) -> bool:
+    """Whether it is a parameter, or what compiled code is given: no operation made it, so it has no ``grad_fn``."""
+    tensors = [option for option in options(value) if isinstance(option, Tensor)]
+    return all(tensor.owned or tensor.argument for tensor in tensors)
 
 
 def _saved_variables(event: GetAttr) -> Hit | None:

@@ -175,3 +175,41 @@ def test_the_attribute_of_another_class_is_not_what_was_saved(tmp_path):
         "    return x * kept\n"
     )
     assert [f.rule for f in analyse([(file, file.name)]).findings if f.rule == "GD501"] == []
+
+
+ASKED = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(4))
+
+    def forward(self, x):
+        y = x * self.weight
+        if {tensor}.grad_fn is not None:
+            y = y + 1
+        return y
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, requires_grad=True),)
+"""
+
+
+@pytest.mark.parametrize(("tensor", "breaks"), [("x", False), ("self.weight", False), ("y", True)])
+def test_what_no_operation_made_has_no_grad_fn(tmp_path, tensor, breaks):
+    torch = pytest.importorskip("torch")
+    testing = pytest.importorskip("torch._dynamo.testing")
+    file = tmp_path / "net.py"
+    file.write_text(ASKED.format(tensor=tensor))
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == (["GD501"] if breaks else [])
+    names: dict = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    model, inputs = names["graphdoctor_target"]()
+    torch.compiler.reset()
+    counter = testing.CompileCounter()
+    torch.compile(model, backend=counter)(*inputs)
+    assert (counter.op_count == 0) is breaks
