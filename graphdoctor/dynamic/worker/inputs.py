@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from graphdoctor.breaks.messages import one_line
-from graphdoctor.dynamic.recompiles.arguments import leaves
+from graphdoctor.dynamic.recompiles.arguments import leaves, named
 from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.fresh import Sample
 from graphdoctor.dynamic.worker.numpy_scalars import scalars
@@ -23,10 +23,17 @@ def described(sample: Sample, made_for: str = "", file: str = "") -> str:
     """
     arguments = sample.args, sample.kwargs
     numbers = scalars(sample.function, arguments)
+    opened = leaves(sample.function, arguments)
     parts = [
         f"{name} {_of_numpy(value, numbers[name]) if name in numbers else _shown(value)}"
-        for name, value in leaves(sample.function, arguments).items()
+        for name, value in opened.items()
     ]
+    closed = {
+        name: value
+        for name, value in named(sample.function, arguments).items()
+        if not any(leaf == name or leaf.startswith((f"{name}.", f"{name}[")) for leaf in opened)
+    }
+    parts += [f"{name} {type(value).__name__}" for name, value in closed.items()]
     more = [f"{len(parts) - _NAMED} more"] if len(parts) > _NAMED else []
     made_up = made_for and sample.origin == "graphdoctor_target()"
     origin = f"made up by graphdoctor for {made_for}" if made_up else f"from {sample.origin}"

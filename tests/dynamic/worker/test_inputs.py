@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from graphdoctor.dynamic.user_code.fresh import Sample
 from graphdoctor.dynamic.worker.inputs import described
@@ -29,6 +30,8 @@ def _called(x: object, scale: float = 1.0) -> None: ...
             "",
             "x float32[2], scale['n'] np.int64(5), scale['s'] np.float64(0.5), from f()",
         ),
+        # An object that can be called is not opened, and stands there by its class.
+        (Sample(_called, (nn.Identity(), 0.5), origin="f()"), "", "scale 0.5, x Identity, from f()"),
         (
             Sample(_called, ([torch.ones(1)] * 8,), origin="f()"),
             "",
