@@ -107,6 +107,8 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
     """An attribute of a Python object whose methods are known by name, or of what is not known."""
     if isinstance(receiver, PythonValue) and receiver.kind == "device" and name == "type":
         return PythonValue("str")
+    if isinstance(receiver, Function) and name == "__name__" and not _is_decorated(receiver.info.node):
+        return Const(receiver.info.name)
     operators.use(interpreter, node, receiver, name)
     if isinstance(receiver, (Seq, Mapping, Const, PythonValue, Function, Partial)):
         return Method(receiver, name)
@@ -116,6 +118,11 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
     if name == "shape":
         return _UNKNOWN_SHAPE
     return PythonValue("device") if name == "device" else UNKNOWN
+
+
+def _is_decorated(node: cst.FunctionDef | cst.Lambda) -> bool:
+    """Whether a function may have another name than the one in its ``def``."""
+    return not isinstance(node, cst.FunctionDef) or bool(node.decorators)
 
 
 def tensor_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Tensor, name: str) -> Value:

@@ -113,3 +113,28 @@ def test_a_helper_that_says_the_contrary_is_not_taken_for_one(events):
             return -x if x.sum() > 0 else x
     """)
     assert [e for e in found if type(e) is Truth and may_be_tensor(e.value)]
+
+
+@pytest.mark.parametrize(("decorator", "reaches"), [("", False), ("@renamed\n", True)])
+def test_a_function_is_told_by_its_name(events, decorator, reaches):
+    found = events(
+        f"""
+import torch
+from other import renamed
+
+{decorator}def smooth(x):
+    return x.sigmoid()
+
+class Net(torch.nn.Module):
+    def __init__(self, gate=smooth):
+        super().__init__()
+        self.gate = gate
+
+    def forward(self, x):
+        if self.gate.__name__ == "hard":
+            if x.sum() > 0:
+                return x
+        return self.gate(x)
+"""
+    )
+    assert bool(places(found, Truth)) is reaches
