@@ -218,6 +218,11 @@ REWRITTEN = {
     "masked_classes": (HEAD + F + "    labels = x[:, :2].long().clamp(0, 3)\n    m = labels > 1\n    scores = x[:, :, None] * x[:, None, :4]\n"
                        "    scores = scores[:, :2]\n    return nn.functional.cross_entropy(scores[m], labels[m], reduction='sum')\n",
                        "scores.flatten(0, m.ndim - 1), torch.where(m, labels, -100).flatten(), reduction=\"sum\")"),
+    "masked_token_loss": (HEAD + F + "    logits, labels = x[None].expand(2, 4, 8), torch.arange(8).view(2, 4)\n"
+                          "    active = (labels > 1).view(-1)\n    rows = logits.reshape(-1, 8)[active]\n    kept = labels.view(-1)[active]\n"
+                          "    loss = nn.CrossEntropyLoss()\n    return loss(rows, kept)\n",
+                          "    return loss(rows, torch.where(active, kept, -100))\n"),
+    "masked_tests": (HEAD + F + "    m = x > 0.5\n    return x * (x[m] < 2).all() + x[m].any()\n", ".all() + torch.where(m, x, False).any()"),
     "masked_names": (HEAD + F + "    m = x > 2.5\n    d = torch.log(x[m]) - torch.log(x[m] * 2)\n"
                      "    return torch.sqrt((d ** 2).mean() + d.mean() ** 2)\n",
                      "d = torch.log(torch.where(m, x, 1)) - torch.log(torch.where(m, x, 1) * 2)"),

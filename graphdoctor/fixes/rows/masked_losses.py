@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -11,7 +12,7 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import target_names
-from graphdoctor.fixes.rows.masked_values import Masked, selected_from
+from graphdoctor.fixes.rows.masked_values import Masked, is_loss_of_classes, selected_from
 from graphdoctor.fixes.rows.row_means import check_before
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
@@ -35,20 +36,23 @@ def reduce_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     leaves = [n for line in block for n in walk(line) if selected_from(n, mask, editor) is not None]
     first = leaves[0]
     tensors = [t for n in leaves if (t := selected_from(n, mask, editor)) is not None]
-    if not isinstance(tensors[0], (cst.Name, cst.Attribute)):
-        raise Refuse(f"`{editor.code(tensors[0])}` has no name, and its dimensions are not known")
-    keep, count, line = _keep(mask, tensors, isinstance(first, cst.Call), hit, editor)
-    masked = Masked(mask, keep, count, editor)
+    keep = _keep(mask, tensors, isinstance(first, cst.Call), hit, editor)
+    masked = Masked(mask, keep.name, editor)
+    if keep.values:
+        masked.named[tensors[0]] = keep.values
     statement = _first(block, first)
     edits: list[Edit] = []
     for small in block:
-        edits += _statement(small, masked, editor)
+        edits += _statement(small, masked, function, editor)
     _check_elsewhere(block, masked, function, editor)
-    uses_keep = line and any(keep in edit.text for edit in edits)
+    uses_keep = keep.lines and any(keep.name in edit.text for edit in edits)
     if uses_keep and _differ(_ranks(tensors, editor)):
         raise Refuse("the mask selects from tensors of different shapes")
     if uses_keep:
+        if keep.values:
+            check_before(tensors[0], statement, editor)
         indent = editor.indent_of(statement)
+        line = (editor.newline + indent).join(editor.statement(indent, f"{n} = ", code) for n, code in keep.lines)
         at = next((n for n, e in enumerate(edits) if e.start == _start(statement, editor)), None)
         if at is None:
             edits.append(editor.insert_before(statement, line + editor.newline + indent))
@@ -86,26 +90,53 @@ def _first(block: Sequence[cst.BaseSmallStatement], leaf: cst.CSTNode) -> cst.Ba
     return next(statement for statement in block if leaf in set(walk(statement)))
 
 
+@dataclass(frozen=True)
+class _Keep:
+    """``name`` is the mask with the shape of what it selects from; ``lines`` are the names and code that define it.
+
+    ``values`` is the name that the lines give to what is selected from; empty where it has one, or needs none.
+    """
+
+    name: str
+    lines: tuple[tuple[str, str], ...] = ()
+    values: str = ""
+
+
 def _keep(
     mask: cst.BaseExpression, tensors: Sequence[cst.BaseExpression], broadcasts: bool, hit: Hit, editor: Editor
-) -> tuple[str, str, str]:
-    """The mask with the dimensions of what it selects from, how many it selects, and the line that names it."""
-    name, code, tensor = editor.fresh("keep"), editor.operand(mask), editor.code(tensors[0])
-    if broadcasts:
-        return name, f"{name}.sum()", f"{name} = {code}.expand_as({tensor})"
+) -> _Keep:
+    """The mask for all elements of what it selects from, a name of its own where it has no such shape."""
+    name, is_name = editor.fresh("keep"), isinstance(mask, cst.Name)
     rank, *ranks = _ranks((mask, *tensors), editor)
-    for tensor_rank, other in () if _differ(ranks) else zip(ranks, tensors, strict=True):
-        is_name = isinstance(other, (cst.Name, cst.Attribute))
-        if (rank is not None and rank == tensor_rank) or (
-            is_name and spread(mask, other, hit, editor) == editor.code(mask)
-        ):
-            if isinstance(mask, cst.Name):
-                return mask.value, f"{mask.value}.sum()", ""
-            return name, f"{name}.sum()", f"{name} = {editor.code(mask)}"
-    if not isinstance(mask, cst.Name):
-        raise Refuse(f"`{editor.code(mask)}` is not shown to have the shape of `{tensor}`; give both a name")
-    text = f"{code}[(...,) + (None,) * ({tensor}.ndim - {code}.ndim)].expand_as({tensor})"
-    return name, f"{name}.sum()", f"{name} = {text}"
+    for tensor_rank, other in () if broadcasts or _differ(ranks) else zip(ranks, tensors, strict=True):
+        if (rank is not None and rank == tensor_rank) or _has_shape(mask, other, hit, editor):
+            return _Keep(editor.code(mask)) if is_name else _Keep(name, ((name, _alone(mask, editor)),))
+    has_name = isinstance(tensors[0], (cst.Name, cst.Attribute))
+    values = "" if has_name else editor.fresh("values")
+    tensor = values or editor.code(tensors[0])
+    lines = [] if has_name else [(values, _alone(tensors[0], editor))]
+    if broadcasts:
+        return _Keep(name, (*lines, (name, f"{editor.operand(mask)}.expand_as({tensor})")), values)
+    base = editor.code(mask) if is_name else editor.fresh("mask")
+    lines += [] if is_name else [(base, _alone(mask, editor))]
+    text = f"{base}[(...,) + (None,) * ({tensor}.ndim - {base}.ndim)].expand_as({tensor})"
+    return _Keep(name, (*lines, (name, text)), values)
+
+
+def _alone(node: cst.BaseExpression, editor: Editor) -> str:
+    """The code of ``node`` as a line of its own assigns it: without parentheses, but around several lines."""
+    bare = editor.module.tree.code_for_node(node.with_changes(lpar=[], rpar=[]))
+    return f"({bare})" if editor.newline in bare else bare
+
+
+def _has_shape(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, editor: Editor) -> bool:
+    """Whether the source shows that ``mask`` has the shape of ``tensor``."""
+    if not isinstance(tensor, (cst.Name, cst.Attribute)):
+        return False
+    try:
+        return spread(mask, tensor, hit, editor) == editor.code(mask)
+    except Refuse:
+        return False
 
 
 def _ranks(nodes: Sequence[cst.BaseExpression], editor: Editor) -> list[int | None]:
@@ -117,7 +148,9 @@ def _differ(ranks: Sequence[int | None]) -> bool:
     return len({rank for rank in ranks if rank is not None}) > 1
 
 
-def _statement(statement: cst.BaseSmallStatement, masked: Masked, editor: Editor) -> Iterator[Edit]:
+def _statement(
+    statement: cst.BaseSmallStatement, masked: Masked, function: cst.FunctionDef, editor: Editor
+) -> Iterator[Edit]:
     if isinstance(statement, (cst.Assign, cst.Return, cst.Expr, cst.AugAssign)) and statement.value is not None:
         value = statement.value
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
@@ -134,11 +167,23 @@ def _statement(statement: cst.BaseSmallStatement, masked: Masked, editor: Editor
         except Refuse:
             if not isinstance(target, cst.Name):
                 raise
-            new = masked.full(value)
+            all_rows = selected_from(value, masked.mask, editor)
+            if all_rows is not None and not masked.holds(all_rows) and _is_for_classes(target, function, editor):
+                new, masked.unselected = all_rows, masked.unselected | bound
+            else:
+                new = masked.full(value)
             masked.names |= bound
         yield editor.replace(value, editor.module.tree.code_for_node(new.with_changes(lpar=[], rpar=[])))
     elif any(masked.holds(node) for node in walk(statement) if isinstance(node, (cst.Name, cst.Subscript))):
         raise Refuse(f"line {editor.location(statement).line} does more with what the mask selects")
+
+
+def _is_for_classes(name: cst.Name, function: cst.FunctionDef, editor: Editor) -> bool:
+    """Whether ``name`` is bound once, and only ever given to losses of classes, which leave out labels themselves."""
+    users = [editor.parent(mention) for mention in editor.mentions(function, name.value) if mention is not name]
+    calls = [editor.parent(user) if isinstance(user, cst.Arg) and user.keyword is None else None for user in users]
+    is_loss = all(isinstance(call, cst.Call) and is_loss_of_classes(call, editor) for call in calls)
+    return is_loss and len(editor.assignments(function, name.value)) == 1
 
 
 def _check_elsewhere(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import POINTWISE, called, is_torch_function, words
+from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
@@ -23,6 +24,8 @@ _LOSSES = words("""
     binary_cross_entropy binary_cross_entropy_with_logits huber_loss l1_loss mse_loss smooth_l1_loss soft_margin_loss
 """)
 _CLASSES = words("cross_entropy nll_loss")
+#: Reductions to one number, and what stands in them for what is left out.
+_REDUCTIONS = {"sum": "0", "mean": "0", "any": "False", "all": "True"}
 #: The functions of layers that compute a loss, by the name of the layer.
 _LOSS_MODULES = {
     "BCELoss": "binary_cross_entropy",
@@ -39,12 +42,15 @@ _MODULES = (TorchModule("torch.nn.CrossEntropyLoss"), TorchModule("torch.nn.NLLL
 class Masked:
     """Writes expressions anew. ``names`` are those that hold selected values; ``keep`` is the mask for all of them."""
 
-    def __init__(self, mask: cst.BaseExpression, keep: str, count: str, editor: Editor) -> None:
+    def __init__(self, mask: cst.BaseExpression, keep: str, editor: Editor) -> None:
         self.mask = mask
         self.keep = keep
-        self.count = count
         self.editor = editor
         self.names: set[str] = set()
+        #: Those of ``names`` that hold all rows from now on, for a loss that leaves out the others.
+        self.unselected: frozenset[str] = frozenset()
+        #: Names for what is selected from, where it had none.
+        self.named: dict[cst.CSTNode, str] = {}
         #: Names that hold one number, which was summed over selected values.
         self.reduced: set[str] = set()
 
@@ -91,7 +97,7 @@ class Masked:
         """``node``, which is selected, over the full shape."""
         leaf = self._leaf(node)
         if leaf is not None and (isinstance(node, cst.Call) or not self.holds(leaf)):
-            return _parse(f"torch.where({self.keep}, {self._code(leaf)}, 1)")
+            return _parse(f"torch.where({self.keep}, {self.named.get(leaf) or self._code(leaf)}, 1)")
         if isinstance(node, cst.Name) and node.value in self.names:
             return node
         if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
@@ -137,23 +143,26 @@ class Masked:
             kind = layer.qualname.removeprefix("torch.nn.")
             if kind in _LOSS_MODULES and layer == TorchModule(f"torch.nn.{kind}"):
                 return self._layer(call, values, _LOSS_MODULES[kind])
-        is_module = layer in _MODULES
-        if (is_module or (name in _CLASSES and is_function)) and self._all_selected(values):
-            return self._classes(call, values, f"{self._code(call.func)}.ignore_index" if is_module else "-100")
-        if name not in ("mean", "sum"):
+        if is_loss_of_classes(call, self.editor) and self._all_selected(values):
+            return self._classes(call, values)
+        if name not in _REDUCTIONS:
             return None
         if not is_function and isinstance(call.func, cst.Attribute):
             values.insert(0, call.func.value)
         if len(values) != 1 or any(a.keyword is not None for a in call.args) or not self.holds(values[0]):
             return None
-        return self._sum(self._render(self.full(values[0])), name)
+        rows = self._all_rows(values[0])
+        whole = self._render(self.full(values[0])) if rows is None else self.named.get(rows) or self._code(rows)
+        return self._over_all(whole, name)
 
     def _all_selected(self, values: Sequence[cst.BaseExpression]) -> bool:
         return len(values) == 2 and all(self.holds(value) for value in values)
 
-    def _sum(self, value: str, reduction: str) -> cst.BaseExpression:
-        text = f"torch.where({self.keep}, {value}, 0).sum()"
-        return _parse(f"({text} / {self.count})" if reduction == "mean" else text)
+    def _over_all(self, value: str, reduction: str) -> cst.BaseExpression:
+        """The reduction of what is selected, from ``value`` of the full shape."""
+        if reduction == "mean":
+            return _parse(f"(torch.where({self.keep}, {value}, 0).sum() / {self.keep}.sum())")
+        return _parse(f"torch.where({self.keep}, {value}, {_REDUCTIONS[reduction]}).{reduction}()")
 
     def _options(self, call: cst.Call) -> tuple[str, list[str]]:
         """The reduction, and the other options as code."""
@@ -170,7 +179,7 @@ class Masked:
         if any(option.startswith("weight=") for option in options):
             raise Refuse(f"`{self._code(call)}` has weights, which are not selected")
         arguments = ", ".join([*(self._render(self.full(v)) for v in values), *options, 'reduction="none"'])
-        return self._sum(f"{self._code(call.func)}({arguments})", reduction)
+        return self._over_all(f"{self._code(call.func)}({arguments})", reduction)
 
     def _layer(self, call: cst.Call, values: Sequence[cst.BaseExpression], function: str) -> cst.BaseExpression:
         """The loss of a layer by its function, with the options of the layer, which are read where it is called."""
@@ -182,22 +191,41 @@ class Masked:
         names = [option.partition("=")[0] for option in options]
         if not {*names} <= {"beta", "delta", "pos_weight"}:
             raise Refuse(f"`{self._code(made)}` has options that are not read here")
-        given = [f"{name}={layer}.{name}" for name in names]
+        given = options if isinstance(call.func, cst.Name) else [f"{name}={layer}.{name}" for name in names]
         arguments = ", ".join([*(self._render(self.full(v)) for v in values), *given, 'reduction="none"'])
-        return self._sum(f"torch.nn.functional.{function}({arguments})", reduction)
+        return self._over_all(f"torch.nn.functional.{function}({arguments})", reduction)
 
-    def _classes(self, call: cst.Call, values: Sequence[cst.BaseExpression], ignored: str) -> cst.BaseExpression:
+    def _classes(self, call: cst.Call, values: Sequence[cst.BaseExpression]) -> cst.BaseExpression:
         """Classes that the mask leaves out become those that the loss ignores."""
         reduction, options = self._options(call)
-        ignored = next((o.partition("=")[2] for o in options if o.startswith("ignore_index=")), ignored)
-        leaves = [v.value for v in values if isinstance(v, cst.Subscript) and self._leaf(v) and not self.holds(v.value)]
-        if len(leaves) != 2:
+        read = options
+        made = made_once(call, self.editor) if self.editor.value(call.func) in _MODULES else None
+        if made is not None:
+            if sum(a.keyword is None for a in made.args) > 1:
+                raise Refuse(f"the options of `{self._code(call.func)}` are not known here")
+            _, read = self._options(made)
+        ignored = next((o.partition("=")[2] for o in read if o.startswith("ignore_index=")), "-100")
+        # Of a layer that is made while tracing, Dynamo reads no number.
+        if self.editor.value(call.func) in _MODULES and (made is None or not isinstance(call.func, cst.Name)):
+            ignored = f"{self._code(call.func)}.ignore_index"
+        rows = [row for value in values if (row := self._all_rows(value)) is not None]
+        if len(rows) != 2:
             raise Refuse(f"`{self._code(call)}` is not given what the mask selects as it is")
-        scores, labels = map(self.editor.operand, leaves)
+        scores, labels = map(self.editor.operand, rows)
         mask = self.editor.operand(self.mask)
         inputs = f"{scores}.flatten(0, {mask}.ndim - 1), torch.where({mask}, {labels}, {ignored}).flatten()"
+        known = tensor_of(self.editor.value(self.mask))
+        if known is not None and known.ndim == 1:
+            inputs = f"{scores}, torch.where({mask}, {labels}, {ignored})"
         given = [f'reduction="{reduction}"'] if reduction != "mean" else []
         return _parse(f"{self._code(call.func)}({', '.join([inputs, *options, *given])})")
+
+    def _all_rows(self, value: cst.BaseExpression) -> cst.BaseExpression | None:
+        """What ``value`` selects from as it is: ``x`` of ``x[m]``, or a name that holds all rows from now on."""
+        if isinstance(value, cst.Name) and value.value in self.unselected:
+            return value
+        leaf = self._leaf(value) if isinstance(value, cst.Subscript) else None
+        return leaf if leaf is not None and not self.holds(leaf) else None
 
     def _code(self, node: cst.CSTNode) -> str:
         return self.editor.code(node)
@@ -220,8 +248,19 @@ def selected_from(node: cst.CSTNode, mask: cst.BaseExpression, editor: Editor) -
     return values[0] if len(values) == 2 and values[1].deep_equals(mask) else None
 
 
+def is_loss_of_classes(call: cst.Call, editor: Editor) -> bool:
+    """Whether ``call`` is ``F.cross_entropy(...)``, or one of the layer that computes it."""
+    is_function = called(call) in _CLASSES and is_torch_function(call, editor)
+    return is_function or editor.value(call.func) in _MODULES
+
+
 def made_once(call: cst.Call, editor: Editor) -> cst.Call | None:
-    """The call that makes the layer ``self.crit`` of ``self.crit(x)``, if its class gives the attribute one value."""
+    """The call that makes the layer of ``call``: of ``self.loss(x)``, if its class gives the attribute one value, and
+    of ``loss(x)`` with a local name that is bound once.
+    """
+    if isinstance(call.func, cst.Name):
+        value = assigned(call.func, editor)
+        return value if isinstance(value, cst.Call) else None
     layer = editor.code(call.func)
     own = next((n for n in editor.ancestors(call) if isinstance(n, cst.ClassDef)), None)
     if own is None or not layer.startswith("self.") or layer.count(".") != 1:

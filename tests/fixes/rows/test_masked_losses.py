@@ -30,15 +30,38 @@ FIXED = (
     ("return F.cross_entropy(x[m], y[m], ignore_index=0, weight=None)",
      "    return F.cross_entropy(x.flatten(0, m.ndim - 1), torch.where(m, y, 0).flatten(), ignore_index=0, weight=None)\n"),
     ("a = x[m].mean()\nreturn (x[m] - a).sum(), a",
-     KEEP + "    a = torch.where(keep, torch.where(keep, x, 1), 0).sum() / keep.sum()\n"
+     KEEP + "    a = torch.where(keep, x, 0).sum() / keep.sum()\n"
      "    return torch.where(keep, (torch.where(keep, x, 1) - a), 0).sum(), a\n"),
+    ("return x[m > 1].sum()",
+     "    mask = m > 1\n    keep = mask[(...,) + (None,) * (x.ndim - mask.ndim)].expand_as(x)\n"
+     "    return torch.where(keep, x, 0).sum()\n"),
+    ("return (x - y)[m].sum()",
+     "    values = x - y\n    keep = m[(...,) + (None,) * (values.ndim - m.ndim)].expand_as(values)\n"
+     "    return torch.where(keep, values, 0).sum()\n"),
+    ("return (x -\n        y)[m].sum()",
+     "    values = (x -\n        y)\n    keep = m[(...,) + (None,) * (values.ndim - m.ndim)].expand_as(values)\n"
+     "    return torch.where(keep, values, 0).sum()\n"),
+    ("return (x[m] > 0).all() | x[m].any()",
+     KEEP + "    return torch.where(keep, (torch.where(keep, x, 1) > 0), True).all() | torch.where(keep, x, False).any()\n"),
+    ("a = x.view(-1, 2)[m]\nb = y.view(-1)[m]\nreturn F.cross_entropy(a, b)",
+     "    a = x.view(-1, 2)\n    b = y.view(-1)\n"
+     "    return F.cross_entropy(a.flatten(0, m.ndim - 1), torch.where(m, b, -100).flatten())\n"),
+    ("loss = torch.nn.HuberLoss(delta=0.5)\nreturn loss(x[m], y[m])",
+     "    loss = torch.nn.HuberLoss(delta=0.5)\n" + KEEP + "    return torch.where(keep, torch.nn.functional.huber_loss("
+     "torch.where(keep, x, 1), torch.where(keep, y, 1), delta=0.5, reduction=\"none\"), 0).sum() / keep.sum()\n"),
+    ("k = m.view(-1)\nloss = torch.nn.CrossEntropyLoss()\nreturn loss(x[k], y[k])",
+     "    k = m.view(-1)\n    loss = torch.nn.CrossEntropyLoss()\n"
+     "    return loss(x, torch.where(k, y, -100))\n"),
 )  # fmt: skip
 
 #: The lines of a function, and why they stay.
 REFUSED = (
     ("return x[m, 1].sum()", "This is no selection by one mask."),
-    ("return x[m > 1].sum()", "`m > 1` is not shown to have the shape of `x`; give both a name."),
-    ("return g(x)[m].sum()", "`g(x)` has no name, and its dimensions are not known."),
+    ("return g(x)[m].sum()", "`g(x)` has no name, and may not be computed where its line begins."),
+    ("loss = torch.nn.CrossEntropyLoss(reduction='none')\nreturn loss(x[m], y[m])",
+     "`torch.nn.CrossEntropyLoss(reduction='none')` has a value for each that is selected."),
+    ("loss = torch.nn.CrossEntropyLoss(None, None, 0)\nreturn loss(x[m], y[m])", "The options of `loss` are not known here."),
+    ("a = x[m]\nreturn F.cross_entropy(a, y[m]) + a.max()", "`F.cross_entropy(a, y[m])` is not given what the mask selects as it is."),
     ("if x[m].sum() > 1:\n    y = x\nreturn y", "What the mask selects is used in the head of a branch or a loop."),
     ("return x[m]", "`x[m]` is used as it is, and its size depends on the data."),
     ("return len(x[m])", "`x[m]` is used as it is, and its size depends on the data."),
@@ -61,7 +84,7 @@ REFUSED = (
 
 def plan(body: str, make: Any) -> tuple[str, FixPlan | Refusal]:
     source = HEAD + "".join(f"    {line}\n" for line in body.splitlines())
-    case = make(source, cst.Subscript, "[m", UNKNOWN)
+    case = make(source, cst.Subscript, "[k" if "[k]" in body else "[m", UNKNOWN)
     return source, first_fit(case.hit, case.editor, reduce_selected)
 
 
@@ -117,10 +140,16 @@ def test_layers_of_losses(row: tuple[str, str], make: Any, runner: Any) -> None:
 
 
 @pytest.mark.parametrize("row", FIXED, ids=lambda row: row[0])
-def test_fix(row: tuple[str, str], make: Any) -> None:
+def test_fix(row: tuple[str, str], make: Any, runner: Any) -> None:
     source, found = plan(row[0], make)
     assert isinstance(found, FixPlan), found
-    assert apply(source, found.edits) == HEAD + row[1]
+    fixed = apply(source, found.edits)
+    assert fixed == HEAD + row[1]
+    is_mask, has_classes = "m > 1" not in row[0], "CrossEntropy" in row[0] or "cross_entropy" in row[0]
+    x, y = torch.rand(4, 2) + 1, torch.tensor([1, 0, 1, 1]) if has_classes else torch.ones(4, 2)
+    m = torch.tensor([True, False, True, True]) if is_mask else torch.tensor([2, 0, 2, 2])
+    expected, actual = (runner.load(text).f(x, y, m) for text in (source, fixed))
+    torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row[0])
