@@ -18,6 +18,8 @@ _FRAME_BREAKS = "torch._dynamo.convert_frame.__graph_breaks"
 _SINCE = (2, 11)
 #: The folder of Dynamo.
 _DYNAMO = "/torch/_dynamo/"
+#: The most units of code that an entry of a line table stands for.
+_ENTRY = 8
 #: What logs a graph break (torch/_dynamo/symbolic_convert.py, convert_frame.py), and its name for the exception.
 _LOGS_BREAK = {"log_graph_break": "exc", "_log_graph_break": "exc", "__call__": "e"}
 
@@ -47,12 +49,40 @@ def watch_lines(traced: dict[str, set[int]], last: dict[str, int]) -> None:
         original = TracingContext.set_current_loc
 
         def set_current_loc(filename: str, lineno: int, *rest: Any, **more: Any) -> None:
+            if not last:
+                # Dynamo, which a program that compiles nothing does not load, is loaded by now.
+                keep_lines()
             if not _is_jump(sys._getframe(1)):
                 traced.setdefault(filename, set()).add(lineno)
             last[filename] = lineno
             original(filename, lineno, *rest, **more)
 
         TracingContext.set_current_loc = staticmethod(set_current_loc)  # type: ignore[method-assign]
+
+
+def keep_lines() -> None:
+    """Let the code that Dynamo makes of what is behind a graph break have the lines of the source.
+
+    As ``exact_lines`` does in a scan (graphdoctor/dynamic/tracing/private_torch.py says what is wrong without it).
+    """
+    with contextlib.suppress(ImportError, AttributeError):
+        from torch._dynamo import bytecode_transformation
+
+        within: Any = bytecode_transformation
+        usual = within.linetable_311_writer
+
+        def writer(first_line: int) -> Any:
+            table, write = usual(first_line)
+
+            def write_exactly(positions: Any, size: int) -> None:
+                while size > _ENTRY:
+                    write(positions, _ENTRY)
+                    size -= _ENTRY
+                write(positions, size)
+
+            return table, write_exactly
+
+        within.linetable_311_writer = writer
 
 
 def _is_jump(traces: FrameType) -> bool:

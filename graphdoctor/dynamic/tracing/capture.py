@@ -25,7 +25,7 @@ import torch
 
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.breaks.messages import parse
-from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER
+from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER, exact_lines
 
 _TRACE = "torch.__trace"
 #: Some failures of whole frames are traced only while this logger is on (torch/_dynamo/convert_frame.py).
@@ -81,7 +81,8 @@ def record() -> Iterator[Recording]:
         frame_breaks.propagate = False
     trace.addHandler(handler)
     try:
-        yield recording
+        with exact_lines():
+            yield recording
     finally:
         trace.removeHandler(handler)
         if muted:

@@ -1,7 +1,7 @@
 """Private parts of torch that graphdoctor reads, changes or switches on: the one module that knows them by name.
 
 What not every version of torch has is guarded: without it, something is left undone. The recorder, which runs in the
-user's program and imports nothing of graphdoctor, reads two names itself (graphdoctor/recorder/torch_hooks.py).
+user's program and imports nothing of graphdoctor, uses some itself (graphdoctor/recorder/torch_hooks.py).
 ``torch._dynamo.reset`` and ``torch._dynamo.config`` are documented, and used anywhere.
 """
 
@@ -22,7 +22,7 @@ import torch
 import torch._dynamo.guards
 import torch.utils.checkpoint as checkpointing
 from torch import fx
-from torch._dynamo import convert_frame, eval_frame, pgo, utils
+from torch._dynamo import bytecode_transformation, convert_frame, eval_frame, pgo, utils
 from torch._dynamo.exc import TorchDynamoException
 from torch._dynamo.utils import counters
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -39,6 +39,7 @@ __all__ = [
     "compiled_autograd",
     "config_copy",
     "counters",
+    "exact_lines",
     "forget_divergences",
     "headers_in_cache_folder",
     "inductor_config",
@@ -61,6 +62,8 @@ DYNAMO_FOLDER = Path(torch._dynamo.__file__).parent
 _RECORDS = ("counters", "graph_break_reasons", "guard_failures", "warn_once_cache", "_compilation_metrics")
 #: In torch._inductor.codecache; not every version has them.
 _HEADER_FOLDERS = ("_HEADER_DIR", "_HEADER_LOCK_DIR")
+#: The most units of code that an entry of a line table stands for (Objects/locations.md of CPython).
+_ENTRY = 8
 
 #: A backend, or what it compiles a graph to.
 Backend = Callable[..., Any]
@@ -147,6 +150,34 @@ def skip_guard_timing() -> None:
     """
     if hasattr(torch._dynamo.guards, "profile_guard_manager"):
         torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0
+
+
+@contextmanager
+def exact_lines() -> Iterator[None]:
+    """Let the code that Dynamo makes of what is behind a graph break have the lines of the source.
+
+    An instruction of more than 8 units takes several entries of its line table, and Dynamo counts the lines that it is
+    further down in each of them. So after ``.float()`` on a line of its own all lines are too large
+    (``linetable_311_writer``, torch/_dynamo/bytecode_transformation.py).
+    """
+    usual = getattr(bytecode_transformation, "linetable_311_writer", None)
+    if usual is None:
+        yield
+        return
+
+    def writer(first_line: int) -> tuple[list[int], Callable[[Any, int], None]]:
+        table, write = usual(first_line)
+
+        def write_exactly(positions: Any, size: int) -> None:
+            while size > _ENTRY:
+                write(positions, _ENTRY)
+                size -= _ENTRY
+            write(positions, size)
+
+        return table, write_exactly
+
+    with mock.patch.object(bytecode_transformation, "linetable_311_writer", writer):
+        yield
 
 
 def keep_random_state_of_checkpoints() -> None:

@@ -57,6 +57,23 @@ def test_a_break_is_recorded_with_its_place_and_id() -> None:
     assert backend.graphs == 2
 
 
+def chained(x: torch.Tensor) -> torch.Tensor:
+    print("before")
+    x = (
+        x.abs()
+        .float()
+        .contiguous()
+    )  # fmt: skip
+    print("behind")
+    return x
+
+
+def test_lines_behind_a_break_are_exact_where_method_calls_have_lines_of_their_own() -> None:
+    recording, _ = record_calls(chained)
+    first = chained.__code__.co_firstlineno
+    assert [event.traced[-1].line - first for event in recording.events] == [1, 7]
+
+
 @pytest.mark.skipif(VERSION < (2, 13), reason="Dynamo's frames have columns since torch 2.13")
 def test_columns_count_characters_from_one() -> None:
     recording, _ = record_calls(prints)
