@@ -92,7 +92,8 @@ class FrameFlags:
         frame.optional |= optional
         frame.untaken |= untaken or (conditional and frame.guessed)
         frame.muted |= muted
-        if self.block is not None:
+        # What is checkpointed is an operator of the graph, which ends at the call.
+        if self.block is not None and not frame.recomputed:
             frame.whole_frame = frame.block(self.block)
         frame.trying |= trying
 
