@@ -50,6 +50,13 @@ Exit codes:
 """
 
 
+def _modules(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """The callback of ``--compile``: another option, or the script, is no class."""
+    if value is not None and (value.startswith("-") or value.endswith(".py")):
+        raise OneLine(f"--compile needs auto, or the name of a class, before what follows: --compile auto {value}")
+    return value
+
+
 @click.command(
     short_help="Run a program, unchanged, and report what was compiled.",
     epilog=_EXAMPLES,
@@ -64,6 +71,7 @@ Exit codes:
     "--compile",
     "compile_",
     metavar="auto|CLASS",
+    callback=_modules,
     help="Where the program compiles nothing: compile its outermost modules, or those of this class (backend eager).",
 )
 @click.option(

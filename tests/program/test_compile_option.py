@@ -9,6 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from click.testing import CliRunner
+
+from graphdoctor import cli
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 PLAIN = """\
@@ -114,3 +119,10 @@ def test_methods_of_a_module_without_forward_are_compiled(graphdoctor: Command, 
     assert "compiled by --compile, with the backend eager: Agent.act, Agent.value, Linear" in found["notes"]
     assert [note for note in found["notes"] if "Agent.__init__: " in note], "the layer that is called alone"
     assert [file["path"] for file in found["files"]] == ["train.py"]
+
+
+@pytest.mark.parametrize("follows", ["--html", "train.py"])
+def test_what_follows_is_not_taken_for_a_class(follows: str) -> None:
+    done = CliRunner().invoke(cli.cli, ["run", "--compile", follows, "train.py"])
+    line = f"graphdoctor: --compile needs auto, or the name of a class, before what follows: --compile auto {follows}\n"
+    assert (done.exit_code, done.stderr) == (2, line)
