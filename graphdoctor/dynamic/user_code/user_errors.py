@@ -13,6 +13,7 @@ import torch
 from graphdoctor.breaks.explanations import error_in_words
 from graphdoctor.breaks.locations import Places
 from graphdoctor.breaks.messages import one_line, parse
+from graphdoctor.dynamic.tracing.private_torch import TorchDynamoException
 from graphdoctor.dynamic.user_code.raised_values import raised_values
 from graphdoctor.model.runs import DynamicRun, Frame, Outcome
 
@@ -20,6 +21,9 @@ T = TypeVar("T")
 
 #: Characters of a message that are looked at.
 _MOST = 100_000
+
+#: Exceptions before one that are looked at.
+_MOST_CAUSES = 20
 
 #: What torch's allocator for a CPU says (c10/core/impl/alloc_cpu.cpp); that for GPUs has an exception of its own.
 _ALLOCATOR = "DefaultCPUAllocator: can't allocate memory"
@@ -57,7 +61,7 @@ def fault_of(error: BaseException, places: Places, when: str) -> Fault:
         traceback.clear_frames(error.__traceback__)
         return Fault("raised", f"out of memory {when}{more}{suffix}", memory=True)
     values = (raw and _harmless(lambda: raised_values(error, raw.path, raw.line))) or ()
-    detail = f"{one_line(type(error).__name__)} {when}: {_text(error)}{suffix}"
+    detail = f"{one_line(type(error).__name__)} {when}: {_text(error)}{_hidden(error)}{suffix}"
     return Fault("raised", detail, raised_at=where, raised_with=values)
 
 
@@ -97,6 +101,22 @@ def _text(error: BaseException) -> str:
     if message.gb_type:
         return one_line(f"{message.gb_type}: {message.explanation}")
     return error_in_words(message.explanation) or "no message"
+
+
+def _hidden(error: BaseException) -> str:
+    """The exception in whose handler the code raised ``error``, where ``error`` does not have its text.
+
+    Dynamo's errors have it, and a module that is missing mostly has others that may stand in for it.
+    """
+    if isinstance(error, (TorchDynamoException, ImportError)):
+        return ""
+    first = error
+    # Causes that are set by hand may be a circle.
+    for _ in range(_MOST_CAUSES):
+        first = first.__cause__ or (None if first.__suppress_context__ else first.__context__) or first
+    text = _harmless(lambda: one_line(str(first))) or ""
+    told = first is error or isinstance(first, ImportError) or (text and text in (_harmless(lambda: str(error)) or ""))
+    return "" if told else f" (raised while {one_line(type(first).__name__)} was handled{text and f': {text}'})"
 
 
 def _place(error: BaseException, places: Places) -> Frame | None:

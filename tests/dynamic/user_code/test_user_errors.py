@@ -45,3 +45,34 @@ def test_the_place_of_an_error_while_tracing_is_the_traced_line() -> None:
     assert fault.raised_at is not None and fault.raised_at.function == "wrong"
     assert fault.detail.endswith(f"test_user_errors.py:{wrong.__code__.co_firstlineno + 1} in wrong)")
     assert "reshape" in fault.detail or "invalid for input" in fault.detail
+
+
+class StopError(Exception):
+    """An exception without a text."""
+
+
+def wrapped(inner: BaseException, text: str) -> BaseException:
+    try:
+        try:
+            raise inner
+        except Exception:
+            raise RuntimeError(text)  # noqa: B904
+    except RuntimeError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (wrapped(StopError(), "failed: "), "failed: (raised while StopError was handled)"),
+        (wrapped(KeyError("mask"), "failed"), "failed (raised while KeyError was handled: 'mask')"),
+        (wrapped(ValueError("bad size"), "failed: bad size"), "failed: bad size"),
+        (wrapped(ImportError("no fast kernel"), "failed"), "failed"),
+    ],
+)
+def test_an_exception_that_another_one_hides_is_told(error: BaseException, detail: str) -> None:
+    assert (
+        fault_of(error, PLACES, "in eager")
+        .detail.partition(" (tests")[0]
+        .startswith(f"RuntimeError in eager: {detail}")
+    )
