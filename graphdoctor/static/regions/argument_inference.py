@@ -132,7 +132,7 @@ def is_called_mask(name: str) -> bool:
 
 
 def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
-    """Names in ``body`` of which nothing is used but what a condition asks of them: ``if flag``, ``if index == 0``.
+    """Names in ``body`` of which nothing is used but what a condition asks of them: ``if flag``, ``if weight > 0``.
 
     So modes and flags are used. Of a tensor the values are used elsewhere, too.
     """
@@ -164,7 +164,7 @@ def _asked(test: cst.BaseExpression) -> Iterator[cst.Name]:
         yield from _asked(test.right)
     elif type(test) is cst.Comparison:
         asked = test.comparisons[0]
-        if type(asked.operator) in (cst.Equal, cst.NotEqual) and type(asked.comparator) in _LITERALS:
+        if type(asked.operator) in _COMPARES and type(asked.comparator) in _LITERALS:
             yield from [test.left] if type(test.left) is cst.Name else _counted(test.left)
     elif type(test) is cst.BinaryOperation:
         yield from _counted(test)
@@ -190,7 +190,8 @@ def _counters(test: cst.BaseExpression) -> Iterator[str]:
         yield from (name.value for name in _counted(test.left if type(test) is cst.Comparison else test))
 
 
-_LITERALS = (cst.Integer, cst.SimpleString)
+_LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
+_COMPARES = (cst.Equal, cst.NotEqual, cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual)
 
 
 def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:

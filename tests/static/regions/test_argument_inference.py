@@ -165,6 +165,9 @@ def test_what_names_a_dimension_is_a_number(code, number):
     [
         ("if flag:\n    y = 1", {"flag"}),
         ("y = 1 if not flag and index == 0 else 2", {"flag", "index"}),
+        ("if weight > 0.0 and 1 <= steps: y = 1", {"weight"}),
+        ("if weight > 0.0: y = weight * 2", set()),
+        ("if weight > other: y = 1", set()),
         ("if mode == 'a' or mode == 'b':\n    y = f(x=mode)", set()),
         ("if mode == 'a' or mode == 'b':\n    y = f(mode=x.mode)", {"mode"}),
         ("y = x.masked_fill(mask == 0, 1)", set()),

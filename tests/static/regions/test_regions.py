@@ -169,7 +169,7 @@ def test_arguments_without_annotation_need_evidence_to_be_sure(events):
             def forward(self, x, y, flag=False, config=None):
                 h = x.view(-1)
                 if y > 0:
-                    return h
+                    return h + y
                 if x > 0:
                     return h
                 if flag or config:
