@@ -3,12 +3,12 @@
 What: `self.step += 1` on an int or float attribute of a module or class, or on a global, in compiled code; the same
 on an item of a list or dictionary that they hold: `self.stats["steps"] += 1`.
 
-Why: Dynamo guards on the value: of a module, a class or a global it is a constant, so each call finds a changed one and
-compiles again; after 8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled.
-`dynamic=True` does not help. Of an object that the caller passes, such as a cache, an int becomes a symbol with the
-second value, and nothing compiles again behind that, which is a note. A plain object whose method breaks the graph is
-passed to what follows in that method. Behind a break, up to the end of the function, where nothing is computed,
-nothing is compiled, and nothing is said.
+Why: Dynamo guards on the value: an int of a module, a class or a global is a constant, so each call finds a changed one
+and compiles again, and after 8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled; a
+float, or an int of an object that the caller passes, such as a cache, becomes a symbol with the second value.
+`dynamic=True` does not help. Behind the symbol nothing compiles again, which is a note. A plain object whose method
+breaks the graph is passed to what follows in that method. Behind a break, up to the end of the function, where nothing
+is computed, nothing is compiled, and nothing is said.
 
 Fix: Count in the code that calls the model, or make the counter a tensor buffer:
 `self.register_buffer("step", torch.tensor(0))`; or set `torch._dynamo.config.allow_unspec_int_on_nn_module =
