@@ -58,6 +58,8 @@ _WHAT: dict[str, Kind] = {
     "dtype": "dtype",
 }
 
+_CONDITION = re.compile(r"(if|elif|while)\b")
+
 
 @dataclass(frozen=True)
 class Guard:
@@ -66,7 +68,8 @@ class Guard:
     ``kind``: what the guard looked at; "presence" is None or not, "mode" train or eval, "state" grad mode, autocast and
     the like, "identity" which object it is, "lifetime" that an object still lives. ``name`` is the guarded expression
     as users write it. ``path`` may be the end of a longer path; ``stack`` has whole paths, outermost frame first.
-    ``zero_one`` says that a size of 0 or 1 came to code compiled for sizes from 2 on.
+    ``zero_one`` says that a size of 0 or 1 came to code compiled for sizes from 2 on, ``decides`` that the line is a
+    condition.
     """
 
     kind: Kind
@@ -78,6 +81,7 @@ class Guard:
     line: int | None = None
     stack: tuple[tuple[str, int], ...] = ()
     zero_one: bool = False
+    decides: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,10 @@ def read(reason: str) -> Guard:
     part = _classify(bare)
     zero_one = part.kind == "size" and bool(_ZERO_ONE.match(bare))
     words = f"{part.name} has size 0 or 1 in dimension {part.dimension}: {_ZERO_ONE_WORDS}" if zero_one else part.words
-    return Guard(part.kind, part.name, text, without_symbols(words), part.dimension, path, line, stack, zero_one)
+    decides = bool(user and _CONDITION.match(user["code"]))
+    return Guard(
+        part.kind, part.name, text, without_symbols(words), part.dimension, path, line, stack, zero_one, decides
+    )
 
 
 def without_symbols(words: str) -> str:
@@ -117,6 +124,8 @@ _REMOVE = "remove the graph break"
 REMOVE_BREAKS = f"{_REMOVE}s: only behind them is it compiled by itself, once for each kind of call"
 #: What there is to say of a number that each call changes.
 BECOMES_DYNAMIC = "a number that changes is dynamic from its second value on: one compilation more, and no further"
+#: What helps where a condition asks for an attribute that changes: a tensor in its place would break the graph.
+SET_ONCE = "set it once, before the first call: the code decides by it, so each value gets a compilation of its own"
 #: What helps where the first call fills what the second finds.
 FILL_BEFORE = "fill it before the first call of what is compiled"
 

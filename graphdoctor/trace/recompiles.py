@@ -184,6 +184,8 @@ def _advice(
         return _ONE_SIZE
     if guard.kind == "presence" and (guard.name or "").startswith("self."):
         return "set it before the first call of what is compiled"
+    if guard.kind == "attribute" and guard.decides and _NUMBER.search(guard.text):
+        return guards.SET_ONCE
     if guard.kind == "attribute" and _FLOAT.search(guard.text):
         # The setting is about ints.
         return "keep the number in a tensor buffer"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.breaks.guards import AVOID_ZERO_AND_ONE, BECOMES_DYNAMIC, FILL_BEFORE, REMOVE_BREAKS
+from graphdoctor.breaks.guards import AVOID_ZERO_AND_ONE, BECOMES_DYNAMIC, FILL_BEFORE, REMOVE_BREAKS, SET_ONCE
 from graphdoctor.dynamic.recompiles.causes import Cause
 
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
@@ -40,4 +40,6 @@ def advice(cause: Cause) -> str | None:
         return REMOVE_BREAKS
     if cause.guard.kind == "length" and len(cause.calls) == 1 and (cause.guard.name or "").startswith(("self.", "G[")):
         return FILL_BEFORE
+    if cause.guard.kind == "attribute" and cause.guard.decides:
+        return SET_ONCE
     return _BY_KIND.get(cause.guard.kind)

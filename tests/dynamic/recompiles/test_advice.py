@@ -23,6 +23,12 @@ def test_a_number_at_the_limit_did_not_become_dynamic(at_limit: bool, text: str)
         ("not L['self'].outputs", (1,), "fill it before the first call"),
         ("len(L['self'].seen) == 2", (1, 2), "keep the length"),
         ("len(L['xs']) == 2", (1,), "keep the length"),
+        (
+            "L['self'].width == 8  # if n > self.width:  # net.py:5 in forward",
+            (1,),
+            "set it once, before the first call",
+        ),
+        ("L['self'].width == 8  # y = x * self.width  # net.py:5 in forward", (1,), "set it once, before the model"),
     ],
 )
 def test_what_the_first_call_fills_is_to_be_filled_before(guard: str, calls: tuple[int, ...], text: str) -> None:
