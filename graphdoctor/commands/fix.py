@@ -40,7 +40,7 @@ Examples:
 Exit codes:
   0  nothing is left to fix
   1  findings are left; with --diff: there is something to change
-  2  wrong usage, internal error, or nothing but files that could not be read
+  2  wrong usage, internal error, or no finding, but a file that could not be read
 """
 
 

@@ -57,7 +57,7 @@ Exit codes:
   0  nothing found
   1  errors or graph breaks found, fullgraph=True fails, or the run failed; with --diff: there is something to change;
      with a base, --fail-on or --max-breaks: what these say
-  2  wrong usage, internal error, or nothing but files that could not be read
+  2  wrong usage, internal error, or no finding, but a file that could not be read
 """
 
 
