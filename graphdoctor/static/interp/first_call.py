@@ -107,8 +107,21 @@ def _stores(block: cst.CSTNode, receiver: str, name: str) -> Iterator[cst.BaseEx
     for node in walk(block):
         if type(node) is cst.Assign:
             for target in node.targets:
-                if (receiver, name) in _place(target.target):
-                    yield node.value
+                for part, value in _assigned(target.target, node.value):
+                    if (receiver, name) in _place(part):
+                        yield value
+
+
+def _assigned(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """``target`` with ``value``; of a tuple each part with its part of the value, or with the value that has it."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        yield target, value
+        return
+    parts = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
+    for number, element in enumerate(target.elements):
+        yield element.value, parts[number].value if len(parts) == len(target.elements) else value
 
 
 def _methods(interpreter: Interpreter, block: cst.CSTNode, receiver: str) -> Iterator[Function]:

@@ -42,6 +42,8 @@ def untaken(events, body: str, after: str = "") -> list[bool]:
         "if not self.ready:\n    print(1)\n    self.ready = True",
         "if not hasattr(self, 'seen'):\n    print(1)\n    self.seen = True",
         "if self.first and x.shape[0] < 8:\n    print(1)\n    self.first = False",
+        "if self.table is None:\n    print(1)\n    self.table, self.kind = x.sum(0), 'full'",
+        "if self.table is None:\n    print(1)\n    (self.kind, self.table) = x.split(2)",
     ],
 )
 def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body):
@@ -56,6 +58,8 @@ def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body
         "if self.table is None:\n    print(1)\n    self.ready = True",
         "if not self.ready:\n    print(1)\n    self.ready = self.ready + 1",
         "if self.table is None:\n    print(1)\n    self.table = x.sum(0)\nself.table = None",
+        "if self.table is None:\n    print(1)\n    self.table, self.kind = x, 'full'\nself.table, self.kind = None, None",
+        "if not self.ready:\n    print(1)\n    self.kind, self.ready = 'full', self.ready + 1",
         "if self.training:\n    print(1)\n    self.training = False",
         "if self.first:\n    print(1)\n    self.first = False\nself.first = x.shape[0] > 2",
     ],
