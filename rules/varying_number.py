@@ -4,8 +4,8 @@ What: A call of a compiled function in a loop, with an int or float argument tha
 written to an attribute of the compiled module in the loop.
 
 Why: Numbers are constants of the graph at first. The second value compiles again with a symbol in its place; where it
-counts a loop, decides a branch, or is an int attribute of a module, every value compiles again, up to
-`torch._dynamo.config.recompile_limit` (8).
+counts a loop, decides a branch, or is an int attribute of a module, and with `dynamic=False`, every value compiles
+again, up to `torch._dynamo.config.recompile_limit` (8).
 
 Fix: Pass a 0-d tensor (`torch.tensor(step * 0.1)`), or keep the number in a buffer and write it with `fill_`.
 """
@@ -167,7 +167,7 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
         if not _is_read(event, arg):
             continue
         if _is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
-            effect = "its second value compiles again, and so does each that the code decides by"
+            effect = "its second value compiles again; so does each that the code decides by, or with `dynamic=False`"
             return _hit(event, arg.value, effect, "pass it as a 0-d tensor")
     written = next((w for loop in event.loops for w in _writes(loop, event) if _names(w.value) & changed), None)
     if written is None:
