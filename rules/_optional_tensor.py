@@ -51,9 +51,10 @@ def _is_none_before(target: cst.BaseExpression, event: Truth, branch: cst.If) ->
 def _assigned(code: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
     """What the plain assignments in ``code`` give a value, each with the value, in the order of the source."""
     for node in walk(code):
-        if isinstance(node, cst.Assign) and len(node.targets) == 1:
+        # ``isinstance`` of nodes, which are abstract base classes, is slow.
+        if type(node) is cst.Assign and len(node.targets) == 1:
             yield node.targets[0].target, node.value
-        elif isinstance(node, cst.AnnAssign) and node.value is not None:
+        elif type(node) is cst.AnnAssign and node.value is not None:
             yield node.target, node.value
 
 

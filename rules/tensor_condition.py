@@ -16,6 +16,8 @@ tensor data to Dynamo, a flag like `i < np.log2(n)` too: make it a Python one wi
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, calls
@@ -673,17 +675,25 @@ def _makes_longer(code: cst.CSTNode | None) -> bool:
 def _looped_attribute(event: Truth) -> str:
     """``self.flags`` where ``flag`` is tested in ``for i, flag in enumerate(self.flags)``, or without a counter."""
     function = function_named(event)
-    for loop in find(function.body, cst.For) if function is not None else ():
+    for loop, target, held in _loops_over_own(function) if function is not None else ():
+        if target.deep_equals(event.node) and any(node is event.branch for node in walk(loop.body)):
+            return f"self.{held}"
+    return ""
+
+
+# Of a few functions, of which many events come one after the other.
+@lru_cache(maxsize=8)
+def _loops_over_own(function: cst.FunctionDef) -> tuple[tuple[cst.For, cst.BaseExpression, str], ...]:
+    """The loops of ``function`` over an attribute of ``self``, with the target and the name of the attribute."""
+    found = []
+    for loop in find(function.body, cst.For):
         target: cst.BaseExpression = loop.target
         held = loop.iter
         if isinstance(held, cst.Call) and called(held) == "enumerate" and isinstance(target, cst.Tuple) and held.args:
             target, held = target.elements[-1].value, held.args[0].value
-        if not isinstance(held, cst.Attribute) or not target.deep_equals(event.node):
-            continue
-        own = isinstance(held.value, cst.Name) and held.value.value == "self"
-        if own and any(node is event.branch for node in walk(loop.body)):
-            return f"self.{held.attr.value}"
-    return ""
+        if isinstance(held, cst.Attribute) and isinstance(held.value, cst.Name) and held.value.value == "self":
+            found.append((loop, target, held.attr.value))
+    return tuple(found)
 
 
 def watches(name: str) -> bool:
