@@ -26,10 +26,13 @@ _SCOPES = (cst.FunctionDef, cst.Lambda, cst.BaseComp, cst.ClassDef)
 
 
 #: The nodes that bind names. The type is looked up first: ``isinstance`` asks the metaclass of libcst's classes.
-_BINDING: frozenset[type[cst.CSTNode]] = frozenset((
-    cst.Param, cst.FunctionDef, cst.ClassDef, cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor,
-    cst.NamedExpr, cst.Del, cst.AsName, cst.Import, cst.ImportFrom, cst.MatchAs, cst.MatchStar, cst.MatchMapping,
-    cst.TypeVar, cst.TypeVarTuple, cst.ParamSpec, cst.TypeAlias, cst.Global, cst.Nonlocal,
+_NAMED: frozenset[type[cst.CSTNode]] = frozenset((cst.Param, cst.FunctionDef, cst.ClassDef))
+_WITH_TARGET: frozenset[type[cst.CSTNode]] = frozenset((
+    cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.Del,
+))  # fmt: skip
+_BINDING: frozenset[type[cst.CSTNode]] = _NAMED | _WITH_TARGET | frozenset((
+    cst.AsName, cst.Import, cst.ImportFrom, cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.TypeVar,
+    cst.TypeVarTuple, cst.ParamSpec, cst.TypeAlias, cst.Global, cst.Nonlocal,
 ))  # fmt: skip
 
 
@@ -185,12 +188,11 @@ def _bindings(scope: cst.CSTNode) -> Iterator[str]:
 
 def _bound_by(node: cst.CSTNode) -> Iterator[str]:
     """The plain names that ``node``, one of ``_BINDING``, binds or declares."""
-    if isinstance(node, (cst.Param, cst.FunctionDef, cst.ClassDef)):
-        yield node.name.value
-    elif isinstance(
-        node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.Del)
-    ):
-        yield from _plain_names(node.target)
+    kind = type(node)
+    if kind in _NAMED:
+        yield node.name.value  # type: ignore[attr-defined]
+    elif kind in _WITH_TARGET:
+        yield from _plain_names(node.target)  # type: ignore[attr-defined]
     elif isinstance(node, cst.AsName):
         yield from _plain_names(node.name)
     elif isinstance(node, (cst.Import, cst.ImportFrom)):

@@ -10,6 +10,7 @@ from graphdoctor.fixes.analysis.purity import words
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.proof.terms import ARITHMETIC, layers, operator_of
 from graphdoctor.static.domain.values import External, TorchModule
+from graphdoctor.syntax.walk import walk
 
 #: Attributes and methods of tensors that give Python values.
 _PYTHON = words("device dim dtype is_floating_point ndim numel requires_grad shape size")
@@ -33,24 +34,25 @@ def is_only_read(names: frozenset[str], branch: cst.CSTNode, editor: Editor) -> 
         inside = function in editor.ancestors(nested)
         if inside and any(editor.mentions(nested, name) for name in names):
             return False
-    return all(_is_harmless(node, names, editor) for statement in _behind(branch, editor) for node in _nodes(statement))
+    return all(_is_harmless(node, names, editor) for statement in _behind(branch, editor) for node in walk(statement))
 
 
 def is_written(base: str, branch: cst.CSTNode, editor: Editor) -> bool:
     """Whether the function changes the tensor ``base`` in place: gradients may need it as it was, of either side."""
     function = editor.function_of(branch)
-    return function is None or any(_writes(node, base, editor) for node in _nodes(function))
+    return function is None or any(_writes(node, base, editor) for node in walk(function))
 
 
 def _writes(node: cst.CSTNode, base: str, editor: Editor) -> bool:
-    if isinstance(node, cst.Call):
+    # A look at the type is ten times as fast as ``isinstance`` of libcst's abstract base classes.
+    if type(node) is cst.Call:
         is_method = isinstance(node.func, cst.Attribute) and node.func.attr.value.endswith("_")
         is_result = any(a.keyword is not None and a.keyword.value == "out" for a in node.args)
-        return (is_method or is_result) and any(_stands_for(n, base, editor) for n in _nodes(node))
-    if isinstance(node, cst.AugAssign):
-        return any(_stands_for(n, base, editor) for n in _nodes(node.target))
-    if isinstance(node, cst.AssignTarget) and not isinstance(node.target, cst.Name):
-        return any(_stands_for(n, base, editor) for n in _nodes(node.target))
+        return (is_method or is_result) and any(_stands_for(n, base, editor) for n in walk(node))
+    if type(node) is cst.AugAssign:
+        return any(_stands_for(n, base, editor) for n in walk(node.target))
+    if type(node) is cst.AssignTarget and not isinstance(node.target, cst.Name):
+        return any(_stands_for(n, base, editor) for n in walk(node.target))
     return False
 
 
@@ -77,14 +79,6 @@ def _behind(branch: cst.CSTNode, editor: Editor) -> Iterator[cst.CSTNode]:
         if isinstance(outer, cst.FunctionDef):
             return
         inner = outer
-
-
-def _nodes(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    stack = [statement]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(node.children)
 
 
 def _is_harmless(node: cst.CSTNode, names: frozenset[str], editor: Editor) -> bool:

@@ -14,7 +14,7 @@ from graphdoctor.fixes.proof.operators import KINDS
 from graphdoctor.fixes.proof.terms import Term, kind_of, layers, term
 from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.domain.values import External, Seq, TorchModule, Value
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import children, walk
 
 _ALL = frozenset(KINDS)
 _FLOATING = frozenset({"float", "complex"})
@@ -210,7 +210,7 @@ def _required(small: cst.CSTNode, base: str, editor: Editor) -> frozenset[str]:
             known = term(node, editor)
             if known is not None and known.base == base:
                 kinds = Domain(kinds).evaluated(known).kinds
-        stack.extend(node.children)
+        stack += children(node)
     return kinds
 
 

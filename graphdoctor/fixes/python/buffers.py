@@ -113,9 +113,7 @@ def _is_constant(node: cst.BaseExpression, owner: cst.ClassDef, editor: Editor) 
 
 def is_buffer(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
     """Whether ``__init__`` makes the buffer ``name``, and nothing else in the file writes to one of that name."""
-    text = editor.module.text
-    # Most attributes are none, and to look for plain text is much faster than to look at each call.
-    if f'"{name}"' not in text and f"'{name}'" not in text and not editor.has_word("Buffer"):
+    if not may_be_buffer(name, editor):
         return False
     made: list[cst.CSTNode] = [
         c for c in calls(owner)
@@ -128,10 +126,19 @@ def is_buffer(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
     return all(in_constructor(node, editor) for node, _ in writes(name, editor) if node is not made[0])
 
 
+def may_be_buffer(name: str, editor: Editor) -> bool:
+    """False where the text shows that the file makes no buffer ``name``: that is most names.
+
+    To look for plain text is much faster than to look at each call.
+    """
+    text = editor.module.text
+    return f'"{name}"' in text or f"'{name}'" in text or editor.has_word("Buffer")
+
+
 def _makes_buffer(node: cst.Assign, name: str, editor: Editor) -> bool:
     """``self.name = nn.Buffer(...)``."""
-    is_target = [editor.code(t.target) for t in node.targets] == [f"self.{name}"]
-    return is_target and isinstance(node.value, cst.Call) and called(node.value) == "Buffer"
+    makes = isinstance(node.value, cst.Call) and called(node.value) == "Buffer"
+    return makes and [editor.code(t.target) for t in node.targets] == [f"self.{name}"]
 
 
 def _label(read: cst.BaseExpression) -> str:

@@ -87,9 +87,10 @@ def _reads_input(place: cst.CSTNode, function: cst.FunctionDef, editor: Editor) 
     if not isinstance(tensor, cst.Name) or tensor.value not in parameters(function) or called(place) == "tolist":
         return False
     is_method = any(isinstance(outer, cst.ClassDef) for outer in editor.ancestors(function))
-    is_called = any(called(call) == function.name.value for call in editor.every(cst.Call))
     returned = isinstance(editor.parent(place), cst.Return)
-    return not (is_method or is_called or returned or editor.assignments(function, tensor.value))
+    if is_method or returned or editor.assignments(function, tensor.value):
+        return False
+    return not any(called(call) == function.name.value for call in editor.every(cst.Call))
 
 
 def capture_shapes(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -24,6 +24,7 @@ from graphdoctor.syntax.walk import walk
 #: What these run is text, of which nothing is known.
 _RUNS_TEXT = frozenset({"exec", "eval"})
 _JUMPS = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Yield, cst.Await, cst.Global, cst.Nonlocal)
+_NOT_LEFT_OUT = frozenset((*_JUMPS, cst.NamedExpr))
 
 
 def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -179,7 +180,7 @@ def _is_bound(node: cst.Name, editor: Editor) -> bool:
 
 def _bound(statement: cst.CSTNode, editor: Editor) -> frozenset[str]:
     """The names that ``statement`` binds. Refuses what does more than bind names or call something."""
-    if any(isinstance(node, (*_JUMPS, cst.NamedExpr)) for node in walk(statement)):
+    if any(type(node) in _NOT_LEFT_OUT for node in walk(statement)):
         raise Refuse(f"line {editor.location(statement).line} must run under compile too")
     if isinstance(statement, cst.Expr):
         return frozenset()

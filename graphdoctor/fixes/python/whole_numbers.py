@@ -16,7 +16,7 @@ from graphdoctor.fixes.analysis.types import is_number, latest
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.imports import import_edit
-from graphdoctor.fixes.python.buffers import is_buffer
+from graphdoctor.fixes.python.buffers import is_buffer, may_be_buffer
 from graphdoctor.fixes.python.layers import at_end_of_init
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
@@ -63,7 +63,7 @@ def _reads(owner: cst.ClassDef, editor: Editor) -> Iterator[tuple[cst.Attribute,
     """Where methods other than ``__init__`` read buffers that may hold one whole number, with their dimensions."""
     buffers: dict[str, bool] = {}
     for node in find(owner, cst.Attribute):
-        if type(node.value) is not cst.Name or node.value.value != "self":
+        if type(node.value) is not cst.Name or node.value.value != "self" or not may_be_buffer(node.attr.value, editor):
             continue
         known = tensor_of(editor.value(node))
         if known is None or known.dtype != "int" or known.ndim not in (0, None):

@@ -17,7 +17,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.domain.values import UNKNOWN, TorchModule
-from graphdoctor.syntax.walk import find
+from graphdoctor.syntax.walk import children, find
 
 _POINTWISE = POINTWISE | words("double float half int long to")
 _LOSSES = words("""
@@ -279,4 +279,4 @@ def _operands(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
         return (node.value,)
     if isinstance(node, cst.Arg):
         return (node.value,)
-    return node.children
+    return children(node)

@@ -38,7 +38,7 @@ def loop_over_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if function is None:
         raise Refuse("the code is not in a function")
     for loop in editor.within(function, cst.For):
-        if not any(isinstance(n, cst.For) for n in walk(loop.body)) and _concerns(loop, hit.place, editor):
+        if not find(loop.body, cst.For) and _concerns(loop, hit.place, editor):
             return _rewrite(loop, function, editor)
     return Refusal("This is no loop over rows that a mask selects.")
 

@@ -51,7 +51,9 @@ def segments_of(tolist: cst.Call, editor: Editor) -> Segments | None:
     Raises Refuse where it does not fit.
     """
     function = editor.function_of(tolist)
-    for call in editor.within(function, cst.Call) if function is not None else ():
+    inside = editor.within(function, cst.Call) if function is not None else ()
+    # Nearly every function joins tensors, and few split one: to look up what each name stands for takes long.
+    for call in inside if any(called(each) == "split" for each in inside) else ():
         reader = _Reader(editor)
         found = reader.segments(call) if dotted_name(call.func, editor) in _JOINS else None
         if found is not None and tolist in (s.lengths for s in found.splits):

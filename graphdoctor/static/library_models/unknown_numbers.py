@@ -14,6 +14,7 @@ from graphdoctor.static.domain.events import NeedDrawn
 from graphdoctor.static.domain.value_functions import is_drawn, join, may_be_drawn, options, tensor_of
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Value
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.syntax.walk import find
 
 #: Functions of ``random`` that Dynamo traces (torch 2.13, torch/_dynamo/variables/functions.py), with what they give.
 _KINDS = {"randint": "int", "randrange": "int", "uniform": "float"}
@@ -77,13 +78,10 @@ def decide(interpreter: Interpreter, node: cst.CSTNode, value: Value, branch: cs
 def forget(interpreter: Interpreter, node: cst.CSTNode) -> None:
     """The graph ends at ``node``: drawn numbers among the names in it are plain from here on."""
     names = interpreter.frame.scope.names
-    pending = [node]
-    while pending:
-        inner = pending.pop()
-        value = names.get(inner.value) if type(inner) is cst.Name else None
-        if type(inner) is cst.Name and value is not None and may_be_drawn(value):
+    for inner in find(node, cst.Name):
+        value = names.get(inner.value)
+        if value is not None and may_be_drawn(value):
             names[inner.value] = _plain(value)
-        pending.extend(inner.children)
 
 
 def _is_plain(value: Value) -> bool:

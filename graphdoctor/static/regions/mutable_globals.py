@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import libcst as cst
 
@@ -11,6 +13,9 @@ from graphdoctor.syntax.walk import find, walk
 
 #: A statement, judging by one line; prose that begins with the word has more words behind it.
 _GLOBAL = re.compile(r"^\s*global\b\s*(\\|\w+\s*([,;#\\].*)?)$|[;:]\s*global\s", re.MULTILINE)
+
+#: Nodes that bind their target; ``isinstance`` of nodes, which are abstract base classes, is slow.
+_BINDING = frozenset((cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr))
 
 
 def rebound_names(source: SourceModule) -> frozenset[str]:
@@ -30,8 +35,8 @@ def _is_set_once(source: SourceModule, name: str) -> bool:
 
     So a ``main`` sets up what the other functions of a script read, or declares in vain what it only reads.
     """
-    binding = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)
-    bound = [node for node in walk(source.tree) if isinstance(node, binding) and _names(node.target, name)]
+    nodes: Iterator[Any] = (node for node in walk(source.tree) if type(node) in _BINDING)
+    bound = [node for node in nodes if _names(node.target, name)]
     if len(bound) != 1:
         return False
     functions = [f for f in find(source.tree, cst.FunctionDef) if any(node is bound[0] for node in walk(f.body))]
