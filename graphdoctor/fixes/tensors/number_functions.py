@@ -159,7 +159,7 @@ def _asks(callee: Function, argument: cst.Arg, position: int) -> bool:
     given = list(parameters(node))
     at = position + (callee.bound is not None)
     name = argument.keyword.value if argument.keyword is not None else given[at] if at < len(given) else ""
-    asked = [c for c in calls(node.body) if called(c) in ("is_tensor", "isinstance") and c.args]
+    asked = [c for c in calls(callee.info.body) if called(c) in ("is_tensor", "isinstance") and c.args]
     return any(
         isinstance(c.args[0].value, cst.Name)
         and c.args[0].value.value == name

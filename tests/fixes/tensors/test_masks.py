@@ -139,3 +139,19 @@ def test_where_the_dimensions_are_known_the_mask_is_given_those_that_it_lacks(fi
 )
 def test_what_does_not_fit_each_row_is_not_written_for_all(fixed: Any, statement: str) -> None:
     assert "torch.where" not in fixed(EMBED.format(statement=statement, annotated="", sample="None"), unsafe=True).text
+
+
+def test_a_check_of_another_file_is_read_whatever_was_read_before(tmp_path: Path) -> None:
+    """What it asks of its argument counts, though nothing but the call of it is in the scanned file."""
+    (tmp_path / "helpers.py").write_text(
+        "import torch\n\n\ndef check(cond, text):\n    if isinstance(cond, torch.Tensor):\n"
+        "        torch._assert_async(cond)\n    elif not cond:\n        raise ValueError(text)\n"
+    )
+    net = tmp_path / "net.py"
+    net.write_text(
+        "from helpers import check\nimport torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+        "        m = x > -9\n        check(x[m].numel() == x.numel(), 'other')\n        return x * 2\n"
+    )
+    (found,) = analyse([(net, "net.py")]).findings
+    assert found.rule == "GD302" and found.fix is not None
+    assert "torch.count_nonzero(m)" in str(found.fix.diff)
