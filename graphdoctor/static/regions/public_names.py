@@ -19,6 +19,8 @@ def public_names(module: ModuleInfo) -> frozenset[str]:
     """The names of ``module`` that users of its package are meant to use. Empty where nothing declares them."""
     listed = _listed(module)
     found = set(listed)
+    if module.source.resolved.name == "__init__.py":
+        found |= listed or _unhidden(module)
     folder, package = module.source.resolved.parent, module.package
     parent, _, last = module.name.rpartition(".")
     while package and folder != module.root:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
 from graphdoctor.lint.engine import analyse
@@ -43,6 +45,14 @@ def test_a_function_that_all_names_is_entered(events):
 def test_a_function_that_nobody_exports_is_not_entered(events, tmp_path, init):
     (tmp_path / "__init__.py").write_text(init)
     assert functions(events(SOLVER)) == []
+
+
+def test_what_a_package_is_made_of_in_its_init_file_is_entered(tmp_path):
+    file = tmp_path / "flows" / "__init__.py"
+    file.parent.mkdir()
+    file.write_text(dedent(SOLVER))
+    found = analyse([(file, "flows/__init__.py")]).findings
+    assert [finding.function for finding in found if finding.rule == "GD201"] == ["solve", "_step"]
 
 
 def test_a_function_without_tensors_is_not_entered(events):
