@@ -75,8 +75,15 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
     return Answer(verdict, sample, is_tensor(value))
 
 
+#: What a tensor is only where its author made it so.
+_LAYOUTS = frozenset(("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_nested"))
+
+
 def _asks_for_a_rare_tensor(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
-    """Whether ``test`` asks if a number is a tensor that is rather a number: ``flag: Union[bool, Tensor]``."""
+    """Whether ``test`` asks if a tensor is sparse or the like, or if a number is one: ``flag: Union[bool, Tensor]``."""
+    if type(test) is cst.Attribute and test.attr.value in _LAYOUTS:
+        asked = expressions.evaluate(interpreter, test.value)
+        return not any(isinstance(option, Tensor) and option.sparse for option in options(asked))
     if type(test) is not cst.Call or not _is_isinstance(test) or type(test.args[0].value) is not cst.Name:
         return False
     asked, kind = (expressions.evaluate(interpreter, arg.value) for arg in test.args)

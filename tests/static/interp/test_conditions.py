@@ -349,3 +349,16 @@ def _rules(source: str, folder: Path) -> list[str]:
     file = folder / "net.py"
     file.write_text(source)
     return [finding.rule for finding in analyse([(file, "net.py")]).findings]
+
+
+@pytest.mark.parametrize("asked", ["is_sparse", "is_nested"])
+def test_what_runs_for_a_tensor_of_a_rare_layout_is_possible(tmp_path, asked):
+    file = tmp_path / "model.py"
+    file.write_text(
+        "import torch\nfrom torch import Tensor\n\n__all__ = ['start']\n\n\ndef start(x: Tensor):\n"
+        f"    state = torch.zeros(x.shape).to_sparse() if x.{asked} else x\n"
+        f"    if x.{asked} and x.sum() > 0:\n        print(state)\n"
+        "    return x.nonzero()\n"
+    )
+    found = analyse([(file, file.name)]).findings
+    assert [f.location.line for f in found if f.confidence != "possible"] == [11]
