@@ -180,6 +180,14 @@ def scale(t):
 def f(x):
     return scale(x) if callable(scale) else x
 """,
+    """\
+def f(x):
+    try:
+        import packaging
+    except ImportError as error:
+        raise RuntimeError("packaging has to be installed for this") from error
+    return x * 2
+""",
 )
 
 

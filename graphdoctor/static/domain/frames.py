@@ -39,6 +39,8 @@ class Frame:
     muted: bool = False
     #: Inside a ``try``.
     trying: bool = False
+    #: Inside a ``try`` of this function some of whose handlers go on with the function.
+    recovers: bool = False
     #: In a function that ``checkpoint`` runs once more in the backward pass.
     recomputed: bool = False
     #: In code that runs around a call, of whose values nothing is known: what is under a condition may never run.

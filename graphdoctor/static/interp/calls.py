@@ -211,19 +211,20 @@ def call_compiled(
         around = {"loops": frame.loops, "loaders": iteration.loaders(interpreter, frame.loops)}
         given = {"target": callee.target, "args": args, "kwargs": kwargs}
         interpreter.emit(CompiledCall, node, **given, **around, dynamic=interpreter.dynamic)
-    saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.entering
+    saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.recovers, frame.entering
     fullgraph = callee.fullgraph and not frame.compiled
     if not frame.compiled:
         frame.entering = True
         interpreter.begun = set()
         # A loop, an if or a try around the call is not in the graph.
-        frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, None, False, False
+        frame.compiled, frame.whole_frame, frame.conditional = True, None, False
+        frame.trying = frame.recovers = False
         note_passed(callee.target, (*args, *kwargs.values()))
     try:
         with interpreter.sink.compiling(fullgraph):
             return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))
     finally:
-        frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.entering = saved
+        frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.recovers, frame.entering = saved
 
 
 def call_method(
@@ -343,6 +344,7 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
         untaken=frame.untaken or DEFAULT_OF_LOOKUP in info.markers,
         muted=frame.muted,
         trying=frame.trying,
+        recovers=frame.recovers,
         guessed=frame.guessed,
         recomputed=frame.recomputed,
         compiled=frame.compiled,

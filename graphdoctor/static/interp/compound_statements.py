@@ -130,14 +130,21 @@ def _leaves(block: cst.BaseSuite | None) -> bool:
     return type(last) is cst.SimpleStatementLine and type(last.body[-1]) in (cst.Return, cst.Raise)
 
 
+def _raises(block: cst.BaseSuite) -> bool:
+    """True when the block ends in an exception."""
+    last = block.body[-1] if block.body else None
+    return type(last) is cst.SimpleStatementLine and type(last.body[-1]) is cst.Raise
+
+
 def _try(interpreter: Interpreter, node: cst.Try) -> bool:
     before = interpreter.snapshot()
     frame = interpreter.frame
     outer, frame.failure = frame.failure, None
     decided, frame.conditional = frame.conditional, False
+    recovered, frame.recovers = frame.recovers, frame.recovers or not all(_raises(h.body) for h in node.handlers)
     with interpreter.path(whole_frame=node, trying=True):
         falls = statements.run_block(interpreter, node.body)
-    frame.conditional = decided
+    frame.conditional, frame.recovers = decided, recovered
     failure, frame.failure = frame.failure, outer
     after = interpreter.snapshot()
     ends: list[Names] = []
