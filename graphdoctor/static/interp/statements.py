@@ -73,11 +73,20 @@ def _expr(interpreter: Interpreter, node: cst.Expr) -> bool:
 
 
 def _assign(interpreter: Interpreter, node: cst.Assign) -> bool:
-    value = expressions.evaluate(interpreter, node.value)
+    unpacked = node.targets[0].target
+    if type(node.value) is cst.Tuple and type(unpacked) is cst.Tuple and not _has_star(unpacked):
+        # As many as there are targets: ``a, b, c = x, *pair``.
+        value = expressions.display(interpreter, node.value, len(unpacked.elements))
+    else:
+        value = expressions.evaluate(interpreter, node.value)
     for target in node.targets:
         assignments.assign(interpreter, target.target, value)
         assignments.count_dimensions(interpreter, target.target, node.value)
     return True
+
+
+def _has_star(target: cst.Tuple) -> bool:
+    return any(type(element) is cst.StarredElement for element in target.elements)
 
 
 def _annotated(interpreter: Interpreter, node: cst.AnnAssign) -> bool:
