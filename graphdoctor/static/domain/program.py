@@ -316,6 +316,9 @@ class ClassInfo:
 #: Bases whose forward is to call ``update`` and ``compute``.
 METRICS = ("torchmetrics.Metric", "torchmetrics.metric.Metric")
 
+#: Bases whose step users compile.
+OPTIMIZERS = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
+
 #: Bases whose fields are set as those of a dataclass are, after code that is not Python has looked at them.
 PYDANTIC_MODELS = ("pydantic.BaseModel", "pydantic.main.BaseModel")
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
-from graphdoctor.static.domain.program import METRICS, ClassInfo, FunctionInfo, ModuleInfo
+from graphdoctor.static.domain.program import METRICS, OPTIMIZERS, ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import (
@@ -20,7 +20,9 @@ from graphdoctor.static.domain.values import (
     External,
     Function,
     Instance,
+    Mapping,
     PythonValue,
+    Seq,
     Tensor,
     Value,
 )
@@ -181,6 +183,25 @@ def metrics(
             if isinstance(update, Function) and isinstance(compute, Function):
                 instance = made(info)
                 yield update.to(instance), compute.to(instance)
+
+
+def steps(
+    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
+) -> Iterator[tuple[Function, dict[str, Value]]]:
+    """The ``step`` of each public optimizer, without a closure; ``made`` makes an object.
+
+    What its base keeps of the parameters are groups of them.
+    """
+    for name, value in defined(module):
+        info = value.info if isinstance(value, Class) and value.info.module is module else None
+        step = info.lookup("step") if info is not None and name in public and info.derives(*OPTIMIZERS) else None
+        if info is not None and isinstance(step, Function):
+            instance = made(info)
+            group = Mapping((("params", Seq("list", None, Tensor("float", owned=True))),), UNKNOWN)
+            instance.attrs["param_groups"] = Seq("list", None, group)
+            instance.attrs["state"] = Mapping((), Mapping((), UNKNOWN))
+            closure = definitions.parameters(step.info.node.params)[1:2]
+            yield step.to(instance), {param.name.value: NONE for param in closure}
 
 
 def _has_forward(info: ClassInfo) -> bool:

@@ -50,6 +50,7 @@ from graphdoctor.static.regions.offered import (
     metrics,
     objects_to_call,
     public_functions,
+    steps,
     takes_tensors,
     works_on_the_host,
 )
@@ -267,6 +268,9 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, update)
                     enter(interpreter, module, compute)
+        for step, passed in steps(module, public, partial(default_module, interpreter)):
+            with interpreter.sink.only_offered(module.source):
+                enter(interpreter, module, step, (), passed)
         for forward, passed in autograd_functions(interpreter, module):
             if not was_called(interpreter, forward):
                 with interpreter.sink.only_offered(module.source):

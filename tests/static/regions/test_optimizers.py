@@ -1,0 +1,55 @@
+"""Optimizers of a library: users compile their ``step``."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.values import Tensor
+
+OPTIMIZER = """
+import torch
+from torch.optim import Optimizer
+
+__all__ = ["Scaled"]
+
+class Scaled({base}):
+    def __init__(self, params, lr=1e-3, clamp=10.0):
+        super().__init__(params, {{"lr": lr}})
+        self.clamp = clamp
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        loss = None if closure is None else closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if len(state) == 0:
+                    state["step"] = 0
+                state["step"] += 1
+                if state["step"] > 10 and group["lr"] > 0:
+                    p.add_(p.grad, alpha=-group["lr"])
+                norm = torch.norm(p).clamp(0, self.clamp)
+                if norm == 0:
+                    norm = torch.ones_like(norm)
+                p.add_(p.grad / norm, alpha=-group["lr"])
+        return loss
+"""
+
+
+@pytest.mark.parametrize(("base", "asked"), [("Optimizer", {"Scaled.step"}), ("object", set())])
+def test_the_step_of_a_public_optimizer_is_entered(events, base, asked):
+    found = events(OPTIMIZER.format(base=base))
+    assert {e.site.function for e in found if isinstance(e, Truth) and type(e.value) is Tensor} == asked
+
+
+def test_what_a_group_holds_is_not_known_by_its_place_beside_others(tmp_path):
+    file = tmp_path / "model.py"
+    values = "grad, lr, low, high, careful = p.grad, group['lr'], *group['betas'], group['careful']"
+    lines = f"{values}\n                grad = grad * 2 if careful else grad\n                norm = torch.norm"
+    file.write_text(OPTIMIZER.format(base="Optimizer").replace("norm = torch.norm", lines))
+    found = analyse([(file, file.name)]).findings
+    assert [file.read_text().splitlines()[f.location.line - 1].strip() for f in found] == ["if norm == 0:"]
