@@ -13,7 +13,6 @@ import torch
 from graphdoctor.breaks.explanations import error_in_words
 from graphdoctor.breaks.locations import Places
 from graphdoctor.breaks.messages import one_line, parse
-from graphdoctor.dynamic.tracing.private_torch import TorchDynamoException
 from graphdoctor.dynamic.user_code.raised_values import raised_values
 from graphdoctor.model.runs import DynamicRun, Frame, Outcome
 
@@ -21,6 +20,9 @@ T = TypeVar("T")
 
 #: Characters of a message that are looked at.
 _MOST = 100_000
+
+#: The module of Dynamo's exceptions.
+_OF_DYNAMO = "torch._dynamo.exc"
 
 #: Exceptions before one that are looked at.
 _MOST_CAUSES = 20
@@ -108,7 +110,7 @@ def _hidden(error: BaseException) -> str:
 
     Dynamo's errors have it, and a module that is missing mostly has others that may stand in for it.
     """
-    if isinstance(error, (TorchDynamoException, ImportError)):
+    if type(error).__module__ == _OF_DYNAMO or isinstance(error, ImportError):
         return ""
     first = error
     # Causes that are set by hand may be a circle.

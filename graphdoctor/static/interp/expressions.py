@@ -204,18 +204,17 @@ def _formatted(interpreter: Interpreter, node: cst.FormattedString) -> Value:
 
 
 def display(interpreter: Interpreter, node: cst.Tuple | cst.List | cst.Set, count: int | None = None) -> Value:
-    """A tuple, list or set as it is written. ``count`` is how many items it has, where that is known."""
+    """A tuple, list or set as it is written. ``count``: how many items it has, where one part of it has a star."""
     kind = {cst.Tuple: "tuple", cst.List: "list", cst.Set: "set"}[type(node)]
     items: list[Value] = []
     known = True
-    starred = sum(type(element) is cst.StarredElement for element in node.elements)
     for element in node.elements:
         value = evaluate(interpreter, element.value)
         if type(element) is cst.StarredElement:
             spread = [o for o in options(value) if isinstance(o, Seq)]
             if len(spread) == 1 and spread[0].items is not None:
                 items += spread[0].items
-            elif count is not None and starred == 1:
+            elif count is not None:
                 items += [spread[0].element if spread else UNKNOWN] * (count - len(node.elements) + 1)
             else:
                 known = False
@@ -392,10 +391,6 @@ def _yield(interpreter: Interpreter, node: cst.Yield) -> Value:
     return UNKNOWN
 
 
-def _await(interpreter: Interpreter, node: cst.Await) -> Value:
-    return evaluate(interpreter, node.expression)
-
-
 class _Handlers(dict[type, Callable[[Interpreter, Any], Value]]):
     def __missing__(self, kind: type) -> Callable[[Interpreter, Any], Value]:
         return lambda _interpreter, _node: UNKNOWN
@@ -403,12 +398,12 @@ class _Handlers(dict[type, Callable[[Interpreter, Any], Value]]):
 
 HANDLERS = _Handlers({
     cst.Name: _name, cst.Integer: _constant, cst.Float: _constant, cst.SimpleString: _constant,
-    cst.Imaginary: _constant,
-    cst.ConcatenatedString: _concatenated, cst.FormattedString: _formatted, cst.Tuple: display, cst.List: display,
-    cst.Set: display, cst.Dict: _dict, cst.BooleanOperation: _boolean, cst.IfExp: _ternary,
-    cst.UnaryOperation: _unary, cst.BinaryOperation: _binary, cst.Comparison: _comparison,
+    cst.Imaginary: _constant, cst.ConcatenatedString: _concatenated, cst.FormattedString: _formatted,
+    cst.Tuple: display, cst.List: display, cst.Set: display, cst.Dict: _dict, cst.BooleanOperation: _boolean,
+    cst.IfExp: _ternary, cst.UnaryOperation: _unary, cst.BinaryOperation: _binary, cst.Comparison: _comparison,
     cst.Attribute: _attribute, cst.Subscript: _subscript, cst.Call: _call, cst.Lambda: _lambda,
     cst.NamedExpr: _named, cst.ListComp: loops.comprehension, cst.SetComp: loops.comprehension,
-    cst.GeneratorExp: loops.comprehension, cst.DictComp: loops.comprehension, cst.Yield: _yield, cst.Await: _await,
+    cst.GeneratorExp: loops.comprehension, cst.DictComp: loops.comprehension, cst.Yield: _yield,
+    cst.Await: lambda interpreter, node: evaluate(interpreter, node.expression),
     cst.Ellipsis: lambda _interpreter, _node: Const(...),
 })  # fmt: skip

@@ -74,8 +74,12 @@ def _expr(interpreter: Interpreter, node: cst.Expr) -> bool:
 
 def _assign(interpreter: Interpreter, node: cst.Assign) -> bool:
     unpacked = node.targets[0].target
-    if type(node.value) is cst.Tuple and type(unpacked) is cst.Tuple and not _has_star(unpacked):
-        # As many as there are targets: ``a, b, c = x, *pair``.
+    if (
+        type(node.value) is cst.Tuple
+        and type(unpacked) is cst.Tuple
+        and (_stars(unpacked), _stars(node.value)) == (0, 1)
+    ):
+        # As many items as there are targets: ``a, b, c = x, *pair``.
         value = expressions.display(interpreter, node.value, len(unpacked.elements))
     else:
         value = expressions.evaluate(interpreter, node.value)
@@ -85,8 +89,8 @@ def _assign(interpreter: Interpreter, node: cst.Assign) -> bool:
     return True
 
 
-def _has_star(target: cst.Tuple) -> bool:
-    return any(type(element) is cst.StarredElement for element in target.elements)
+def _stars(node: cst.Tuple) -> int:
+    return sum(type(element) is cst.StarredElement for element in node.elements)
 
 
 def _annotated(interpreter: Interpreter, node: cst.AnnAssign) -> bool:
