@@ -20,6 +20,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 _REASON = "All elements are computed, with 1 in place of those that the mask leaves out; sums and means leave them out."
+_IGNORED = "All rows are computed; those that the mask leaves out get the label that the loss ignores."
 
 
 def reduce_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -59,7 +60,9 @@ def reduce_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         else:
             whole = edits[at]
             edits[at] = Edit(whole.path, whole.start, whole.end, line + editor.newline + indent + whole.text)
-    return FixPlan((*editor.torch_import(selection), *edits), "unsafe", _REASON, known=("zero_gradients",))
+    reasons = [text for text, holds in ((_REASON, masked.fills), (_IGNORED, masked.ignores)) if holds]
+    edits = [*editor.torch_import(selection), *edits]
+    return FixPlan(tuple(edits), "unsafe", " ".join(reasons), known=("zero_gradients",))
 
 
 def _start(statement: cst.CSTNode, editor: Editor) -> tuple[int, int]:

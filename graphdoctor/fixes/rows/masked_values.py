@@ -49,6 +49,8 @@ class Masked:
         self.names: set[str] = set()
         #: Those of ``names`` that hold all rows from now on, for a loss that leaves out the others.
         self.unselected: frozenset[str] = frozenset()
+        #: Whether something stands in place of what is left out, and whether a loss gets labels that it ignores.
+        self.fills = self.ignores = False
         #: Names for what is selected from, where it had none.
         self.named: dict[cst.CSTNode, str] = {}
         #: Names that hold one number, which was summed over selected values.
@@ -97,6 +99,7 @@ class Masked:
         """``node``, which is selected, over the full shape."""
         leaf = self._leaf(node)
         if leaf is not None and (isinstance(node, cst.Call) or not self.holds(leaf)):
+            self.fills = True
             return _parse(f"torch.where({self.keep}, {self.named.get(leaf) or self._code(leaf)}, 1)")
         if isinstance(node, cst.Name) and node.value in self.names:
             return node
@@ -160,6 +163,7 @@ class Masked:
 
     def _over_all(self, value: str, reduction: str) -> cst.BaseExpression:
         """The reduction of what is selected, from ``value`` of the full shape."""
+        self.fills = True
         if reduction == "mean":
             return _parse(f"(torch.where({self.keep}, {value}, 0).sum() / {self.keep}.sum())")
         return _parse(f"torch.where({self.keep}, {value}, {_REDUCTIONS[reduction]}).{reduction}()")
@@ -211,6 +215,7 @@ class Masked:
         rows = [row for value in values if (row := self._all_rows(value)) is not None]
         if len(rows) != 2:
             raise Refuse(f"`{self._code(call)}` is not given what the mask selects as it is")
+        self.ignores = True
         scores, labels = map(self.editor.operand, rows)
         mask = self.editor.operand(self.mask)
         inputs = f"{scores}.flatten(0, {mask}.ndim - 1), torch.where({mask}, {labels}, {ignored}).flatten()"

@@ -146,6 +146,9 @@ def test_fix(row: tuple[str, str], make: Any, runner: Any) -> None:
     fixed = apply(source, found.edits)
     assert fixed == HEAD + row[1]
     is_mask, has_classes = "m > 1" not in row[0], "CrossEntropy" in row[0] or "cross_entropy" in row[0]
+    assert found.reason.endswith(
+        "the label that the loss ignores." if has_classes else "sums and means leave them out."
+    )
     x, y = torch.rand(4, 2) + 1, torch.tensor([1, 0, 1, 1]) if has_classes else torch.ones(4, 2)
     m = torch.tensor([True, False, True, True]) if is_mask else torch.tensor([2, 0, 2, 2])
     expected, actual = (runner.load(text).f(x, y, m) for text in (source, fixed))
