@@ -294,7 +294,7 @@ def recorded_by(hit: Hit, editor: Editor) -> str:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Subscript) and hit.event.mode == "store":
         return Refusal("A single element decides over all of them: select with `torch.where` where the value is used.")
-    return first_fit(
+    plan = first_fit(
         hit,
         editor,
         write_masked,
@@ -305,5 +305,6 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         reduce_rows,
         loop_over_all_rows,
         reduce_selected,
-        capture_shapes,
     )
+    # Where nothing fits, it helps most to know why not even the setting does.
+    return plan if isinstance(plan, FixPlan) else first_fit(hit, editor, capture_shapes)

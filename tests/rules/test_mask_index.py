@@ -49,3 +49,12 @@ def test_an_argument_that_may_be_an_index(tmp_path: Path, statement: str) -> Non
     file = tmp_path / "model.py"
     file.write_text(SOURCE.format(parameter="index", statement=statement))
     assert not analyse([(file, "model.py")]).findings
+
+
+def test_where_nothing_fits_the_reason_is_why_not_even_the_setting_does(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    counted = "kept = x[x > 0]\n    if kept.numel() > 2:\n        x = x / kept.std()"
+    file.write_text(SOURCE.format(parameter="y=None", statement=counted))
+    (fix,) = [f.fix for f in analyse([(file, "model.py")]).findings if f.rule == "GD302"]
+    assert fix is not None
+    assert fix.reason == "The value decides a branch, which breaks even when it is recorded."
