@@ -31,18 +31,23 @@ def graphdoctor_target():
 """
 
 
+def found_and_made(folder, text):
+    """The rules that find something in ``text``, and what its ``graphdoctor_target`` gives."""
+    file = folder / "net.py"
+    file.write_text(text)
+    names: dict = {}
+    exec(compile(text, str(file), "exec"), names)
+    return [f.rule for f in analyse([(file, file.name)]).findings], names["graphdoctor_target"]()
+
+
 @pytest.mark.parametrize(
     ("value", "breaks"),
     [("self.embed(ids)", False), ("scale * 2", True), ("self.scaled(scale)", True), ("self.embed(ids).detach()", True)],
 )
 def test_what_layers_give_requires_a_gradient_already(tmp_path, value, breaks):
     torch = pytest.importorskip("torch")
-    file = tmp_path / "net.py"
-    file.write_text(SOURCE.format(value=value))
-    assert [f.rule for f in analyse([(file, file.name)]).findings] == (["GD501"] if breaks else [])
-    names: dict = {}
-    exec(compile(file.read_text(), str(file), "exec"), names)
-    model, inputs = names["graphdoctor_target"]()
+    rules, (model, inputs) = found_and_made(tmp_path, SOURCE.format(value=value))
+    assert rules == (["GD501"] if breaks else [])
     assert (torch._dynamo.explain(model)(*inputs).graph_break_count > 0) is breaks
 
 
@@ -203,12 +208,8 @@ def graphdoctor_target():
 def test_what_no_operation_made_has_no_grad_fn(tmp_path, tensor, breaks):
     torch = pytest.importorskip("torch")
     testing = pytest.importorskip("torch._dynamo.testing")
-    file = tmp_path / "net.py"
-    file.write_text(ASKED.format(tensor=tensor))
-    assert [f.rule for f in analyse([(file, file.name)]).findings] == (["GD501"] if breaks else [])
-    names: dict = {}
-    exec(compile(file.read_text(), str(file), "exec"), names)
-    model, inputs = names["graphdoctor_target"]()
+    rules, (model, inputs) = found_and_made(tmp_path, ASKED.format(tensor=tensor))
+    assert rules == (["GD501"] if breaks else [])
     torch.compiler.reset()
     counter = testing.CompileCounter()
     torch.compile(model, backend=counter)(*inputs)
