@@ -34,7 +34,8 @@ class Scope:
     parent: Scope | None = None
     #: Names declared ``global`` or ``nonlocal`` here.
     outer: set[str] = field(default_factory=set)
-    #: Names of which an attribute was ever narrowed here (``x`` of ``x.mask``): few, so that others are bound quickly.
+    #: Names of which an attribute or item was ever narrowed here (``x`` of ``x.mask``): few, so that others are bound
+    #: quickly.
     narrowed: set[str] = field(default_factory=set)
 
     def holder(self, name: str) -> Scope | None:
@@ -63,7 +64,7 @@ class Scope:
         (scope or self).names[name] = value
 
     def forget(self, dotted: str) -> None:
-        """Drop what is known of ``dotted`` and its attributes by narrowing, now that it is rebound."""
+        """Drop what is known of ``dotted`` and its attributes and items by narrowing, now that it is rebound."""
         if dotted.partition(".")[0] in self.narrowed:
             for name in [n for n in self.names if "." in n and (n == dotted or n.startswith(dotted + "."))]:
                 del self.names[name]

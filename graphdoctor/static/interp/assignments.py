@@ -22,7 +22,7 @@ from graphdoctor.static.domain.values import (
     TorchModule,
     Value,
 )
-from graphdoctor.static.interp import attributes, calls, expressions, iteration
+from graphdoctor.static.interp import attributes, calls, conditions, expressions, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
 
 
@@ -118,6 +118,7 @@ def _with_item(mapping: Mapping, index: tuple[Value, ...], value: Value) -> Mapp
 
 def put_back(interpreter: Interpreter, target: cst.BaseExpression, value: Value) -> None:
     """Store a container that was changed in place where it was read from."""
+    interpreter.frame.scope.forget(conditions.dotted(target) or "")
     if type(target) is cst.Name:
         frame = interpreter.frame
         scope = frame.scope if frame.compiled else frame.scope.holder(target.value)
