@@ -56,12 +56,14 @@ class Scope:
 
     def assign(self, name: str, value: Value) -> None:
         """Bind ``name``, honouring ``global`` and ``nonlocal``."""
-        scope: Scope | None = self
-        if name in self.outer:
-            scope = self.parent
-            while scope is not None and name not in scope.names and scope.parent is not None:
-                scope = scope.parent
-        (scope or self).names[name] = value
+        self.target(name).names[name] = value
+
+    def target(self, name: str) -> Scope:
+        """The scope that ``assign`` binds ``name`` in."""
+        scope = self.parent if name in self.outer else self
+        while scope is not None and scope is not self and name not in scope.names and scope.parent is not None:
+            scope = scope.parent
+        return scope or self
 
     def forget(self, dotted: str) -> None:
         """Drop what is known of ``dotted`` and its attributes and items by narrowing, now that it is rebound."""
@@ -342,6 +344,8 @@ class Project:
         self.library: dict[str, ModuleInfo] = {}
         #: Records the attributes that are looked up in their classes.
         self.lookups = LookupLog()
+        #: Globals that the scanned file rebinds by calls, each time with what it held before: the next file finds that.
+        self.rebound: list[tuple[Scope, str, Value | None]] = []
 
     def read(self, file: Path) -> tuple[str, str]:
         """The text of ``file`` and its encoding. Raises SourceError."""
@@ -353,8 +357,14 @@ class Project:
         self._sources[source.resolved] = source
 
     def forget(self, source: SourceModule) -> None:
-        """Let go of a file that was scanned; ``library`` keeps what others imported of it."""
+        """Let go of a file that was scanned; ``library`` keeps what others imported of it, as they left it."""
         del self._sources[source.resolved]
+        for scope, name, before in reversed(self.rebound):
+            if before is None:
+                scope.names.pop(name, None)
+            else:
+                scope.names[name] = before
+        self.rebound.clear()
 
     def close(self) -> None:
         """Give back the memory of the modules that were imported."""

@@ -37,6 +37,9 @@ def assign(interpreter: Interpreter, target: cst.BaseExpression, value: Value, a
         if target.value in scope.outer and (interpreter.frame.conditional or interpreter.frame.trying):
             # Others still see what it held, if this does not run: a kernel that is loaded where there is a GPU.
             value = join(scope.find(target.value) or value, value)
+        if target.value in scope.outer and interpreter.main is not None:
+            held_in = scope.target(target.value)
+            interpreter.project.rebound.append((held_in, target.value, held_in.names.get(target.value)))
         scope.assign(target.value, value)
     elif type(target) is cst.Attribute:
         attributes.write_attribute(

@@ -331,7 +331,7 @@ def dotted(node: cst.BaseExpression) -> str | None:
         return None if base is None else f"{base}.{node.attr.value}"
     if type(node) is cst.Subscript and len(node.slice) == 1:
         key = node.slice[0].slice
-        if type(key) is cst.Index and type(key.value) in (cst.SimpleString, cst.Integer):
+        if type(key) is cst.Index and isinstance(key.value, (cst.SimpleString, cst.Integer)):
             base = dotted(node.value)
             return None if base is None else f"{base}.[{key.value.value}]"
     return None

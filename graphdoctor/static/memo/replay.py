@@ -184,7 +184,7 @@ class Call:
         """Counts of what a summary cannot hold: where they grow during a call, it is not kept."""
         interpreter = self._interpreter
         used = len(interpreter.used_defaults) + len(interpreter.read_properties)
-        return interpreter.sink.others, used, len(interpreter.builds)
+        return interpreter.sink.others, used, len(interpreter.builds), len(interpreter.project.rebound)
 
     def keep(self, result: Value) -> None:
         """Keep a summary of the call, unless a lookup it made is not known."""

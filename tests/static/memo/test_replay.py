@@ -48,6 +48,8 @@ CONFIG = """
 #: Enough to be worth telling again.
 WORK = "\n".join(f"        y = y + x.mean() * {n} - x.sum() / {n + 1}" for n in range(20))
 HELPER = f"""
+    seen = False
+
     class Cache:
         def __init__(self, config):
             self.rows = None
@@ -95,6 +97,7 @@ def findings(files: list[Path]) -> list[list[tuple[str, int, str, str]]]:
         "y = y if type(config).loud else y.nonzero()",
         "cache.other = Cache(config); cache.rows = cache.other.kind == 'odd'",
         "y = y.item() if x.sum() > 0 else y",
+        "global seen; print(y) if seen else None; seen = config.loud",
     ],
 )
 def test_each_file_has_what_it_has_alone(tmp_path: Path, statement: str) -> None:
