@@ -292,7 +292,7 @@ def call_function(
         if built is not None:
             built.attrs.update(interpreter.stored.get(key, {}))
         return known
-    graph_ends, mark = interpreter.graph_ends, interpreter.lookups.position()
+    graph_ends, mark = interpreter.graph_ends, interpreter.summaries.mark()
     depth = sum(1 for active in interpreter.active if active is info)
     if depth > 1 or len(interpreter.frames) > interpreter.MAX_DEPTH:
         return UNKNOWN

@@ -336,3 +336,38 @@ def test_a_constructor_that_finds_code_of_the_file_is_no_other_files_constructor
         file.write_text(f"{part}{file.read_text()}    found = {found}\n")
     first, second = steps([one, one.with_name("other.py")])
     assert (second < first / 2) == (found == "'plain'")
+
+
+INNER = f"""
+    def inner(x):
+        print(x)
+        return x + 1
+
+    def other(x):
+        return inner(x * 2) - 1
+
+    def outer(x):
+        y = x
+{WORK}
+        return inner(x * 2) + y
+"""
+TWO_CALLS = """
+    import torch.nn as nn
+    from pkg.helper import other, outer
+
+
+    class Net(nn.Module):
+        def forward(self, x):
+            {first}return outer(x + 1)
+"""
+
+
+def test_what_an_inner_call_finds_is_of_the_outer_call_though_it_was_found_before(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").touch()
+    (tmp_path / "pkg" / "helper.py").write_text(textwrap.dedent(INNER))
+    files = [tmp_path / "pkg" / "one.py", tmp_path / "pkg" / "two.py"]
+    for file, first in zip(files, ("x = other(x); ", ""), strict=True):
+        file.write_text(textwrap.dedent(TWO_CALLS.replace("{first}", first)))
+    one, two = findings(files)
+    assert one == two == findings(files[1:])[0] != []
