@@ -87,7 +87,9 @@ def call_torch(
     if qualname in _GIVES:
         return _GIVES[qualname]
     if qualname.startswith("torch.distributions."):
-        return ExternalObject(qualname)
+        # ``Independent`` counts dimensions as another one; what is asked of it is asked of the one that it is made of.
+        wraps = name == "Independent" and args and isinstance(args[0], ExternalObject)
+        return args[0] if wraps else ExternalObject(qualname)
     if qualname in ("torch.no_grad", "torch.autograd.Variable") and args:
         return args[0]
     package = qualname[: -len(name) - 1]
