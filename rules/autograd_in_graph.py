@@ -686,7 +686,7 @@ def check_setattr(event: SetAttr) -> Hit | None:
         return None
     if event.name == "requires_grad":
         return _hit(event, "set requires_grad before the call, on the parameter or the input", event.receiver)
-    if event.name == "data" and not _has_parameters(event.receiver):
+    if event.name == "data" and _is_computed(event.receiver):
         return _hit(event, "assign the tensor to the name, or write into it with `copy_`", event.receiver)
     return None
 

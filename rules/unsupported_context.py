@@ -51,6 +51,7 @@ CONTEXTS = frozenset((
     "torch.cuda.StreamContext", "torch.cuda.profiler.profile", "torch.autograd.profiler.emit_nvtx",
     "torch.autograd.profiler.emit_itt", "nvtx.annotate", "threading.Lock", "threading.RLock",
     "threading.Condition", "threading.Semaphore", "contextlib.redirect_stdout", "contextlib.redirect_stderr",
+    "contextlib.closing",
     "numpy.errstate", "numpy.printoptions", "decimal.localcontext", "unittest.mock.patch",
     "tempfile.TemporaryDirectory",
 ))  # fmt: skip

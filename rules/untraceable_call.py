@@ -70,7 +70,7 @@ UNTRACED = frozenset((
     "contextvars.copy_context", "weakref.proxy", "functools.cmp_to_key", "functools.lru_cache", "functools.cache",
     "itertools.combinations_with_replacement", "struct.calcsize", "fnmatch.fnmatch", "configparser.ConfigParser",
     "argparse.ArgumentParser", "pprint.pformat", "dataclasses.make_dataclass", "enum.auto", "sys.getrefcount",
-    "sys.gettrace", "builtins.object", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
+    "sys.gettrace", "builtins.object", "builtins.dir", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
     "numpy.isscalar", "numpy.vectorize", "numpy.datetime64", "numpy.testing", "numpy.allclose",
     "numpy.polynomial", "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "pydantic.BaseModel",
     "torch.utils.dlpack", "torch.from_dlpack", "torch.to_dlpack",

@@ -214,3 +214,17 @@ def test_what_no_operation_made_has_no_grad_fn(tmp_path, tensor, breaks):
     counter = testing.CompileCounter()
     torch.compile(model, backend=counter)(*inputs)
     assert (counter.op_count == 0) is breaks
+
+
+@pytest.mark.parametrize(("tensor", "breaks"), [("x", False), ("self.weight", False), ("y", True)])
+def test_the_data_of_what_exists_before_the_graph_may_be_replaced(tmp_path, tensor, breaks):
+    torch = pytest.importorskip("torch")
+    counters = pytest.importorskip("torch._dynamo.utils").counters
+    body = f"        {tensor}.data = {tensor}.data * 2\n"
+    source = ASKED.replace("        if {tensor}.grad_fn is not None:\n            y = y + 1\n", body)
+    rules, (model, inputs) = found_and_made(tmp_path, source)
+    assert rules == (["GD501"] if breaks else [])
+    torch.compiler.reset()
+    counters.clear()
+    torch.compile(model, backend="eager")(*inputs)
+    assert bool(counters["graph_break"]) is breaks
