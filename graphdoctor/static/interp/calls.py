@@ -44,7 +44,7 @@ from graphdoctor.static.library_models import (
     duck_typed_modules,
     methods,
     not_inlined,
-    torch_functions,
+    torch_layers,
     wrappers,
 )
 from graphdoctor.static.memo.summaries import call_key
@@ -67,7 +67,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
             callee = without_methods_of_none(callee)
         if type(callee) is Unknown:
             return _call_unknown(interpreter, node, func, *arguments.passed(interpreter, node), used)
-    if not interpreter.frame.compiled and torch_functions.is_layer(callee) and arguments.say_nothing(node.args):
+    if not interpreter.frame.compiled and torch_layers.is_layer(callee) and arguments.say_nothing(node.args):
         return TorchModule(callee.qualname)
     frame = interpreter.frame
     if not used:
@@ -135,7 +135,7 @@ def apply(
     return UNKNOWN if call is None else call(interpreter, node, callee, args, given, used)
 
 
-def _call_module(
+def _call_layer(
     interpreter: Interpreter,
     node: cst.CSTNode,
     callee: TorchModule,
@@ -145,7 +145,7 @@ def _call_module(
 ) -> Value:
     qualname = f"{callee.qualname}.forward"
     interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=callee, used=used)
-    result = torch_functions.call_module(interpreter, node, callee, args, kwargs)
+    result = torch_layers.call_layer(interpreter, node, callee, args)
     return _hooked(interpreter, node, callee, callee.hooks, args, result)
 
 
@@ -178,11 +178,11 @@ def call_instance(
             hooks = callee.attrs.get(HOOKS) if not callee.copies else None
             return _hooked(interpreter, node, callee, hooks.items or () if isinstance(hooks, Seq) else (), args, result)
     if CHILDREN in callee.attrs:
-        return torch_functions.call_module(
-            interpreter, node, TorchModule("torch.nn.Sequential", callee.attrs[CHILDREN]), args, kwargs
+        return torch_layers.call_layer(
+            interpreter, node, TorchModule("torch.nn.Sequential", callee.attrs[CHILDREN]), args
         )
     if layer is not None:
-        return torch_functions.call_module(interpreter, node, TorchModule(layer), args, kwargs)
+        return torch_layers.call_layer(interpreter, node, TorchModule(layer), args)
     return UNKNOWN
 
 
@@ -404,7 +404,7 @@ _CALLS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, tuple[Value, 
     ),
     Instance: lambda interpreter, node, callee, args, kwargs, _: call_instance(interpreter, node, callee, args, kwargs),
     Compiled: lambda interpreter, node, callee, args, kwargs, _: call_compiled(interpreter, node, callee, args, kwargs),
-    TorchModule: _call_module,
+    TorchModule: _call_layer,
     External: lambda interpreter, node, callee, args, kwargs, used: dispatch.call_external(
         interpreter, node, callee.qualname, args, kwargs, used
     ),

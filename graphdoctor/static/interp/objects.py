@@ -23,7 +23,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, imports
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import pydantic_models, torch_functions
+from graphdoctor.static.library_models import pydantic_models, torch_layers
 from graphdoctor.static.memo.summaries import object_key
 
 
@@ -80,7 +80,7 @@ def hold_children(module: Instance, args: tuple[Value, ...]) -> bool:
     bases = (base for base in module.info.externals if base.endswith((".ModuleList", ".Sequential")))
     base = next(bases, None)
     if base is not None:
-        made = torch_functions.torch_module(base, args) if args else None
+        made = torch_layers.new_layer(base, args) if args else None
         module.attrs[CHILDREN] = Seq("list", ()) if made is None else made.children or UNKNOWN
     return base is not None
 

@@ -10,7 +10,7 @@ from graphdoctor.static.interp import calls
 from graphdoctor.static.interp.interpreter import Interpreter
 
 _IN_PARTS = "torch.utils.checkpoint.checkpoint_sequential"
-NAMES = ("torch.utils.checkpoint.checkpoint", _IN_PARTS)
+NAMES: tuple[str, ...] = ("torch.utils.checkpoint.checkpoint", _IN_PARTS)
 
 #: Arguments of ``checkpoint`` itself; the others are those of the function.
 _OWN = ("segments", "use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")

@@ -35,7 +35,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import assignments, attributes, calls, iteration, objects, operators, subscripts
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import containers, strings, torch_functions, unknown_numbers
+from graphdoctor.static.library_models import containers, strings, torch_functions, torch_layers, unknown_numbers
 
 Kwargs = dict[str, Value]
 
@@ -278,7 +278,7 @@ def _object(
             if name in MODULE_CHAIN:
                 return target
             if layer is not None and name == "forward":
-                return torch_functions.call_module(interpreter, node, TorchModule(layer), args, kwargs)
+                return torch_layers.call_layer(interpreter, node, TorchModule(layer), args)
             if f"{base}.{name}" in torch_tables.CAUSAL_MASKS:
                 return Tensor("float", 2)
             if name in _OF_PARTS and isinstance(target, Instance) and interpreter.frame.compiled:
