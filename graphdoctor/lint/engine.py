@@ -176,8 +176,8 @@ class Analysis:
         """
         audience = Audience(self._checks, trouble)
         interpreter = Interpreter(self._project, audience, OUTSIDE, self._shared)
-        interpreter.recorder, interpreter.facts = recorder, self._facts
-        interpreter.judged = set() if may_silence(module.source.text) else None
+        interpreter.recorder, interpreter.run_facts = recorder, self._facts
+        interpreter.seen_statements = set() if may_silence(module.source.text) else None
         with contained(trouble):
             interpret(interpreter, module, audience.compiles, self._target)
         with contained(trouble):
@@ -188,7 +188,7 @@ class Analysis:
             trouble.append(TOO_LARGE)
         # A script may compile a model of another package, which is no region of this file.
         compiles = bool(interpreter.reached) or "compile" in module.source.text
-        return audience.places(), interpreter.judged, compiles
+        return audience.places(), interpreter.seen_statements, compiles
 
     def _record(self, source: SourceModule) -> Recorder:
         """The values of the expressions in what a file calls of others: it is interpreted once more for them.
@@ -197,7 +197,7 @@ class Analysis:
         """
         audience, module, recorder = Audience(self._checks, []), module_of(source), Recorder()
         interpreter = Interpreter(self._project, audience, OUTSIDE)
-        interpreter.recorder, interpreter.facts = recorder, self._facts
+        interpreter.recorder, interpreter.run_facts = recorder, self._facts
         with contained([]):
             interpret(interpreter, module, audience.compiles, self._target)
         module.break_reference_cycles()

@@ -184,7 +184,7 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
                 if "cached_property" in option.info.markers and interpreter.is_first_read(option.info):
                     # Of a module in use, and of what it was made with, the first call read it.
                     used = receiver.info.is_module or receiver.is_representative
-                    with interpreter.path(untaken=used and not interpreter.fresh):
+                    with interpreter.path(untaken=used and not interpreter.has_sample):
                         interpreter.emit(GetAttr, node, receiver=ExternalObject("functools.cached_property"), name=name)
                 results.append(calls.call_function(interpreter, node, option.to(receiver), (), {}))
             else:
@@ -298,10 +298,10 @@ def write_attribute(
     """``receiver.name = value``."""
     name = node.attr.value
     for option in options(receiver):
-        begun = isinstance(option, Instance) and (option, name) in interpreter.begun
+        begun = isinstance(option, Instance) and (option, name) in interpreter.assigned_first
         interpreter.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented, begun=begun)
         if option is receiver and isinstance(option, Instance) and not augmented and _begins(interpreter, name):
-            interpreter.begun.add((option, name))
+            interpreter.assigned_first.add((option, name))
         if isinstance(option, ExternalObject):
             record = interpreter.record(option)
             if record is not None:
@@ -316,7 +316,7 @@ def write_attribute(
                 continue
             before = option.attrs.get(name)
             if interpreter.frame.compiled and isinstance(value, (Seq, Mapping)):
-                interpreter.renewed.add((option, name))
+                interpreter.rebuilt_lists.add((option, name))
             # A compiled call runs many times, a branch may not run: what an attribute held before is still possible.
             keeps = interpreter.frame.compiled or interpreter.frame.conditional
             if option.is_representative and not interpreter.frame.compiled and not _is_own(interpreter, option):
@@ -324,7 +324,7 @@ def write_attribute(
             held = join(before, value) if keeps and before is not None else value
             if interpreter.frame.compiled and before is not None and kinds(held) != kinds(before):
                 option.changes += 1
-                interpreter.changes += 1
+                interpreter.kinds_stored += 1
             option.attrs[name] = held
             if before is None and CHILDREN in option.attrs and _is_module(value):
                 objects.add_child(option, value)

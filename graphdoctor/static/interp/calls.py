@@ -210,12 +210,12 @@ def call_compiled(
     if frame.loops and not frame.compiled:
         around = {"loops": frame.loops, "loaders": iteration.loaders(interpreter, frame.loops)}
         given = {"target": callee.target, "args": args, "kwargs": kwargs}
-        interpreter.emit(CompiledCall, node, **given, **around, dynamic=interpreter.dynamic)
+        interpreter.emit(CompiledCall, node, **given, **around, dynamic=interpreter.has_dynamic_sizes)
     saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.recovers, frame.entering
     fullgraph = callee.fullgraph and not frame.compiled
     if not frame.compiled:
         frame.entering = True
-        interpreter.begun = set()
+        interpreter.assigned_first = set()
         # A loop, an if or a try around the call is not in the graph.
         frame.compiled, frame.whole_frame, frame.conditional = True, None, False
         frame.trying = frame.recovers = False
@@ -290,7 +290,7 @@ def call_function(
             interpreter.start_new_graph(sure=False)
             interpreter.continue_in_new_graph()
         if built is not None:
-            built.attrs.update(interpreter.stored.get(key, {}))
+            built.attrs.update(interpreter.stored_by_constructor.get(key, {}))
         return known
     graph_ends, mark = interpreter.graph_ends, interpreter.lookups.position()
     depth = sum(1 for active in interpreter.active if active is info)
@@ -308,7 +308,7 @@ def call_function(
     if key is not None:
         interpreter.summaries.keep(key, frame, result, mark)
         if built is not None:
-            interpreter.stored[key] = dict(built.attrs)
+            interpreter.stored_by_constructor[key] = dict(built.attrs)
         if interpreter.graph_ends != graph_ends:
             interpreter.ends_graph.add(key)
     if interpreter.graph_ends != graph_ends:

@@ -68,7 +68,7 @@ def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
     if interpreter.steps > interpreter.most_steps:
         raise Budget
     value = HANDLERS[type(node)](interpreter, node)
-    if interpreter.facts:
+    if interpreter.run_facts:
         value = _as_seen(interpreter, node, value)
     recorder = interpreter.recorder
     if recorder is not None and (recorder.module is None or recorder.module is interpreter.frame.module):
@@ -86,7 +86,7 @@ def _is_open(value: Value) -> bool:
 def _as_seen(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -> Value:
     """``value``, or what a run has shown of it where it is not known."""
     source = interpreter.frame.module.source
-    facts = interpreter.facts.get(source.file)
+    facts = interpreter.run_facts.get(source.file)
     is_vague = isinstance(value, Tensor) and value.dtype is None
     if facts is None or not source.has_place(node) or not (is_vague or _is_open(value)):
         return value
@@ -99,7 +99,7 @@ def _as_seen(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -
 def is_shown(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
     """Whether a run has shown that ``node`` is, or compares, tensors."""
     source = interpreter.frame.module.source
-    facts = interpreter.facts.get(source.file)
+    facts = interpreter.run_facts.get(source.file)
     return facts is not None and source.has_place(node) and span_of(source.location(node)) in facts.tensors
 
 

@@ -19,7 +19,7 @@ from graphdoctor.syntax.walk import find, walk
 
 def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
     """Whether the body of ``node`` changes attributes or globals so that its test is false from then on."""
-    if interpreter.fresh or not interpreter.frame.compiled:
+    if interpreter.has_sample or not interpreter.frame.compiled:
         return False
     tested, flags = (_kept(interpreter, found) for found in (_tested(node.test), _flags(node.test)))
     if any(_fills(interpreter, node.body, receiver, name) for receiver, name in tested):

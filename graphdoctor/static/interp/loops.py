@@ -24,7 +24,7 @@ def run_for(interpreter: Interpreter, node: cst.For) -> bool:
     """Interpret a ``for`` loop."""
     graph_ends = interpreter.graph_ends
     over = expressions.evaluate(interpreter, node.iter)
-    if interpreter.dynamic and isinstance(over, Tensor):
+    if interpreter.has_dynamic_sizes and isinstance(over, Tensor):
         interpreter.emit(Specialise, node.iter, how="iterate")
     items, element = iteration.elements(interpreter, node.iter, over)
     if interpreter.graph_ends != graph_ends:
@@ -61,10 +61,10 @@ def _loop(interpreter: Interpreter, node: cst.For | cst.While, bind: list[Value 
     with interpreter.path(whole_frame=node):
         for value in rounds:
             before = interpreter.snapshot()
-            same = started is not None and value == started[0] and interpreter.changes == started[2]
+            same = started is not None and value == started[0] and interpreter.kinds_stored == started[2]
             if same and started is not None and _would_repeat(node, before, started[1]):
                 continue
-            started = value, before, interpreter.changes
+            started = value, before, interpreter.kinds_stored
             if type(node) is cst.For and value is not None:
                 assignments.assign(interpreter, node.target, value)
             if type(node) is cst.While:

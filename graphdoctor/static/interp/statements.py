@@ -41,13 +41,13 @@ def run_statements(interpreter: Interpreter, body: Sequence[Any]) -> bool:
             kind = type(statement)
             if kind is cst.SimpleStatementLine:
                 frame.statement = statement
-                interpreter.judge(statement)
+                interpreter.note_seen(statement)
                 for small in statement.body:
                     if not _simple(interpreter, small):
                         return False
             elif kind in compound_statements.COMPOUND:
                 frame.statement = statement
-                interpreter.judge(statement)
+                interpreter.note_seen(statement)
                 if not compound_statements.COMPOUND[kind](interpreter, statement):
                     return False
             elif not _simple(interpreter, statement):

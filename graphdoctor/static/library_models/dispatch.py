@@ -48,7 +48,7 @@ def call_external(
         return _compile(interpreter, node, args, kwargs, used)
     interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=None, used=used)
     if qualname in torch_tables.MARKS_DYNAMIC:
-        interpreter.dynamic = True
+        interpreter.has_dynamic_sizes = True
     if qualname in torch_tables.COMPILE_TIME:
         value = torch_tables.COMPILE_TIME[qualname]
         return Const(value) if interpreter.frame.compiled or value is not True else PythonValue("bool")

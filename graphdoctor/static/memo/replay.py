@@ -102,11 +102,19 @@ class CallCache:
         try:
             arguments, contents = state.arguments(names)
             flags = frame.compiled, builds, frame.conditional, frame.untaken, frame.guessed, bool(frame.whole_frame)
-            key = info, arguments, contents, state.class_facts(), flags, interpreter.fresh, interpreter.dynamic
-            known = *self._known.get(key, ()), *interpreter.outcomes.get(key, ())
+            key = (
+                info,
+                arguments,
+                contents,
+                state.class_facts(),
+                flags,
+                interpreter.has_sample,
+                interpreter.has_dynamic_sizes,
+            )
+            known = *self._known.get(key, ()), *interpreter.constructor_summaries.get(key, ())
         except (_NotCacheable, TypeError):
             return None
-        return Call(interpreter, state, contents, known, partial(self._keep, interpreter.outcomes, key))
+        return Call(interpreter, state, contents, known, partial(self._keep, interpreter.constructor_summaries, key))
 
     def _keep(self, of_file: CallSummaries, key: Hashable, outcome: CallSummary, any_file: bool) -> None:
         outcomes = (self._known if any_file else of_file).setdefault(key, [])
@@ -135,7 +143,7 @@ class Call:
         self._graph_ends = interpreter.graph_ends
         self._first = len(interpreter.sink.hits)
         self._others = self._noted()
-        self._begun = interpreter.begun
+        self._begun = interpreter.assigned_first
 
     def replayed(self) -> Value | None:
         """The result of the call, where a summary of it can be replayed."""
@@ -156,7 +164,7 @@ class Call:
                     name in attrs and kinds(attrs[name]) != kinds(before) for name, before in instance.attrs.items()
                 ):
                     instance.changes += 1
-                    self._interpreter.changes += 1
+                    self._interpreter.kinds_stored += 1
                 instance.attrs = attrs
         interpreter = self._interpreter
         interpreter.sink.repeat(outcome.hits, outcome.whole_frame, interpreter.frame.whole_frame)
@@ -192,7 +200,7 @@ class Call:
         log = interpreter.lookups.since(0) or ()
         quick = interpreter.steps - self._steps < _FEWEST_STEPS
         # A region that begins in the call says that the file compiles something.
-        if quick or self._noted() != self._others or None in log or interpreter.begun is not self._begun:
+        if quick or self._noted() != self._others or None in log or interpreter.assigned_first is not self._begun:
             return
         try:
             frozen = state.frozen(result)

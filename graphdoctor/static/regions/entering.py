@@ -63,7 +63,7 @@ def enter(
     if function.bound is None and function.info.owner is not None and not function.info.markers & NO_METHODS:
         function = function.to(default_module(interpreter, function.info.owner))
     frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
-    interpreter.begun = set()
+    interpreter.assigned_first = set()
     with interpreter.call(frame):
         if args is None:
             inside = innermost(function)

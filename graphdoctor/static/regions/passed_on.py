@@ -44,14 +44,14 @@ def passed_on(
 def _used(interpreter: Interpreter, function: Function, depth: int) -> tuple[set[str], set[str]]:
     """The parameters of ``function`` used as only tensors are, and as numbers are: by it, or by what it calls."""
     owner = function.bound.info if isinstance(function.bound, Instance) else None
-    known = interpreter.used.get((function.info, owner))
+    known = interpreter.parameter_uses.get((function.info, owner))
     if known is None:
         tensors, numbers = uses_of(function.info)
         # A function that calls itself finds this.
-        known = interpreter.used[function.info, owner] = tensors, numbers
+        known = interpreter.parameter_uses[function.info, owner] = tensors, numbers
         names = {param.name.value for param in definitions.parameters(function.info.node.params)}
         others = passed_on(interpreter, function, names - tensors - numbers, depth)
-        known = interpreter.used[function.info, owner] = tensors | others[0], numbers | others[1]
+        known = interpreter.parameter_uses[function.info, owner] = tensors | others[0], numbers | others[1]
     return known
 
 

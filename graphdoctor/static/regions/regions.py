@@ -110,7 +110,7 @@ def _made(interpreter: Interpreter, target: Value) -> Iterable[Value]:
 
 def _compiled_by_the_run(interpreter: Interpreter, module: ModuleInfo) -> None:
     """Enter the functions that a run compiled and no region called: by a trainer, or from another file."""
-    facts = interpreter.facts.get(module.source.file)
+    facts = interpreter.run_facts.get(module.source.file)
     if facts is None:
         return
     interpreter.assumed = False
@@ -136,10 +136,10 @@ def _sample(interpreter: Interpreter, module: ModuleInfo) -> bool:
     result = calls.apply(interpreter, declared.info.node, declared, (), {})
     if not isinstance(result, Seq) or not result.items or len(result.items) < 2:
         return False
-    interpreter.fresh = True
+    interpreter.has_sample = True
     target = result.items[0]
     inputs = result.items[1]
-    interpreter.dynamic = interpreter.dynamic or _sizes_vary(interpreter, module)
+    interpreter.has_dynamic_sizes = interpreter.has_dynamic_sizes or _sizes_vary(interpreter, module)
     positional = inputs.items if isinstance(inputs, Seq) and inputs.items is not None else None
     keywords = result.items[2] if len(result.items) > 2 else Mapping()
     kwargs = {str(k): v for k, v in keywords.items} if isinstance(keywords, Mapping) else {}
@@ -171,7 +171,7 @@ def _kernelbench(interpreter: Interpreter, module: ModuleInfo) -> bool:
     model, inputs = names.get("Model"), names.get("get_inputs")
     if not (isinstance(model, Class) and isinstance(inputs, Function)):
         return False
-    interpreter.fresh = True
+    interpreter.has_sample = True
     init = names.get("get_init_inputs")
     made = calls.apply(interpreter, model.info.node, init, (), {}) if isinstance(init, Function) else Seq("list", ())
     passed = calls.apply(interpreter, model.info.node, inputs, (), {})
