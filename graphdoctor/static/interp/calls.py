@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import libcst as cst
@@ -274,28 +274,16 @@ def call_function(
     if not (frame.compiled or frame.guessed or _worth_following(interpreter, info, args)):
         promised = arguments.promised(interpreter, info)
         return promised if type(promised) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
-    if frame.compiled and frame.function is not None and any(map(holds_sparse, names.values())):
-        # The graph ended where it was made sparse, and is reported there; other callers may pass a dense tensor.
-        names = {k: dense(v) for k, v in names.items()}
-    if info in interpreter.active:
-        # A counter that changes with each level of a recursion would be a new call each time.
-        names = {
-            k: PythonValue("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()
-        }
+    names = _widened(interpreter, info, names)
     key = call_key(info, function, names, frame.compiled)
     built = function.bound if info.name in CONSTRUCTORS and isinstance(function.bound, Instance) else None
-    known = interpreter.summaries.find(key, frame) if key is not None else None
+    known = _recall(interpreter, key, built) if key is not None else None
     if known is not None:
-        if key in interpreter.ends_graph:
-            interpreter.start_new_graph(sure=False)
-            interpreter.continue_in_new_graph()
-        if built is not None:
-            built.attrs.update(interpreter.stored_by_constructor.get(key, {}))
         return known
-    graph_ends, mark = interpreter.graph_ends, interpreter.lookups.position()
     depth = sum(1 for active in interpreter.active if active is info)
     if depth > 1 or len(interpreter.frames) > interpreter.MAX_DEPTH:
         return UNKNOWN
+    graph_ends, position = interpreter.graph_ends, interpreter.lookups.position()
     if frame.compiled:
         interpreter.reach(info, names)
         wrappers.interpret_wrappers(interpreter, node, info)
@@ -305,16 +293,44 @@ def call_function(
         if len(interpreter.frames) > 1:
             return UNKNOWN
         raise
+    ends_graph = interpreter.graph_ends != graph_ends
     if key is not None:
-        interpreter.summaries.keep(key, frame, result, mark)
+        interpreter.summaries.keep(key, frame, result, position)
         if built is not None:
             interpreter.stored_by_constructor[key] = dict(built.attrs)
-        if interpreter.graph_ends != graph_ends:
+        if ends_graph:
             interpreter.ends_graph.add(key)
-    if interpreter.graph_ends != graph_ends:
+    if ends_graph:
         # The rest of the statement is in the next graph, too: ``masked(n).expand(n, -1)``.
         interpreter.continue_in_new_graph()
     return result
+
+
+def _widened(interpreter: Interpreter, info: FunctionInfo, names: Names) -> Names:
+    """``names``, the arguments of ``info``, widened where interpreting exactly these would be wrong or never end."""
+    frame = interpreter.frame
+    if frame.compiled and frame.function is not None and any(map(holds_sparse, names.values())):
+        # The graph ended where it was made sparse, and is reported there; other callers may pass a dense tensor.
+        names = {k: dense(v) for k, v in names.items()}
+    if info in interpreter.active:
+        # A counter that changes with each level of a recursion would be a new call each time.
+        names = {
+            k: PythonValue("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()
+        }
+    return names
+
+
+def _recall(interpreter: Interpreter, key: Hashable, built: Instance | None) -> Value | None:
+    """What the same call gave before, or None. ``built``, the object of a constructor, gets what was stored then."""
+    known = interpreter.summaries.find(key, interpreter.frame)
+    if known is None:
+        return None
+    if key in interpreter.ends_graph:
+        interpreter.start_new_graph(sure=False)
+        interpreter.continue_in_new_graph()
+    if built is not None:
+        built.attrs.update(interpreter.stored_by_constructor.get(key, {}))
+    return known
 
 
 def _follow(interpreter: Interpreter, function: Function, names: Names) -> Value:
