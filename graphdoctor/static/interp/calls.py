@@ -67,7 +67,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
             callee = without_methods_of_none(callee)
         if type(callee) is Unknown:
             return _call_unknown(interpreter, node, func, *arguments.passed(interpreter, node), used)
-    if not interpreter.frame.compiled and torch_layers.is_layer(callee) and arguments.say_nothing(node.args):
+    if not interpreter.frame.compiled and torch_layers.is_layer(callee) and arguments.emit_nothing(node.args):
         return TorchModule(callee.qualname)
     frame = interpreter.frame
     if not used:
@@ -81,7 +81,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
         scanned = any(isinstance(option, (Function, Compiled)) for option in callee.options)
         results: list[Value] = []
         for option in callee.options:
-            # Settings decide which of several is called; an object that a library made is not assumed to be the one.
+            # Settings decide which of several objects is called; it is not assumed to be the one that a library made.
             with interpreter.path(conditional=True, untaken=scanned and isinstance(option, ExternalObject)):
                 if type(option) is Unknown and type(func) is cst.Attribute:
                     results.append(_call_unknown(interpreter, node, func, args, kwargs, used))
@@ -96,7 +96,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
 def _call_unknown(
     interpreter: Interpreter, node: cst.Call, func: cst.Attribute, args: tuple[Value, ...], kwargs: Kwargs, used: bool
 ) -> Value:
-    """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
+    """Call a method of an unknown object: rules may know its name (``optimizer.zero_grad()``)."""
     if interpreter.frame.compiled and is_reduction(func.attr.value, (*args, *kwargs)):
         return Tensor(ndim=0)
     if takes_a_dimension(func.attr.value, kwargs):
@@ -194,7 +194,7 @@ def _hooked(
     args: tuple[Value, ...],
     result: Value,
 ) -> Value:
-    """The result of a module after its forward hooks; what a hook returns replaces the result."""
+    """``result`` of a module after its forward hooks. What a hook returns replaces the result."""
     for hook in hooks:
         hook_args = module, Seq("tuple", args), result
         returned = join(*(apply(interpreter, node, option, hook_args, {}) for option in options(hook)))
@@ -205,7 +205,7 @@ def _hooked(
 def call_compiled(
     interpreter: Interpreter, node: cst.CSTNode, callee: Compiled, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
-    """Call a compiled object: what it runs is a region."""
+    """Call a compiled object, which begins a region."""
     frame = interpreter.frame
     if frame.loops and not frame.compiled:
         around = {"loops": frame.loops, "loaders": iteration.loaders(interpreter, frame.loops)}
@@ -216,7 +216,7 @@ def call_compiled(
     if not frame.compiled:
         frame.entering = True
         interpreter.assigned_first = set()
-        # A loop, an if or a try around the call is not in the graph.
+        # A loop, ``if`` or ``try`` around the call is not compiled.
         frame.compiled, frame.whole_frame, frame.conditional = True, None, False
         frame.trying = frame.recovers = False
         note_passed(callee.target, (*args, *kwargs.values()))
@@ -243,13 +243,13 @@ def call_method(
 
 
 def bind(value: Value, receiver: Value) -> Value:
-    """A class attribute seen through an object: functions become bound methods."""
+    """A class attribute read through an object: functions become bound methods."""
     if isinstance(value, Function) and value.bound is None:
         if "staticmethod" in value.info.markers:
             return value
         if "classmethod" in value.info.markers:
             return value.to(Class(receiver.info) if isinstance(receiver, Instance) else receiver)
-        # Any function, also one that a decorator made or that was assigned in the body of the class.
+        # This includes functions that a decorator made, or that were assigned in the body of the class.
         return value.to(receiver)
     if isinstance(value, Compiled):
         return Compiled(bind(value.target, receiver), value.fullgraph)
@@ -310,10 +310,10 @@ def _widened(interpreter: Interpreter, info: FunctionInfo, names: Names) -> Name
     """``names``, the arguments of ``info``, widened where interpreting exactly these would be wrong or never end."""
     frame = interpreter.frame
     if frame.compiled and frame.function is not None and any(map(holds_sparse, names.values())):
-        # The graph ended where it was made sparse, and is reported there; other callers may pass a dense tensor.
+        # The graph ended where the tensor was made sparse, and that is reported. Other callers may pass a dense one.
         names = {k: dense(v) for k, v in names.items()}
     if info in interpreter.active:
-        # A counter that changes with each level of a recursion would be a new call each time.
+        # With a counter that changes at each level of a recursion, every call would be a new one.
         names = {
             k: PythonValue("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()
         }
@@ -334,7 +334,7 @@ def _recall(interpreter: Interpreter, key: Hashable, built: Instance | None) -> 
 
 
 def _follow(interpreter: Interpreter, function: Function, names: Names) -> Value:
-    """What a call gives: what it gave another file, else what interpreting the body gives."""
+    """The result of a call: replayed from another file where that is possible, else by interpreting the body."""
     call = interpreter.shared.begin(interpreter, function, names)
     if call is None:
         return _interpret(interpreter, function, names)
@@ -374,8 +374,11 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
 
 
 def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
-    """Outside regions calls are followed for what they build: in the scanned file, and what makes modules, gives a
-    constructor what it stores, or puts a function of its own around one that it is given anywhere."""
+    """Whether a call outside regions may matter for what is compiled.
+
+    That is so for functions of the scanned file and constructors; elsewhere, for functions that make modules, that a
+    constructor calls, or that wrap a function they are given.
+    """
     if info.module is interpreter.main or info.name in CONSTRUCTORS:
         return True
     caller = interpreter.frame.function if info.owner is None else None
@@ -385,7 +388,7 @@ def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[V
 
 
 def _constructs(interpreter: Interpreter) -> bool:
-    """Whether a constructor of the scanned file runs, or what it has called, such as ``self.build_head()``."""
+    """Whether a constructor of the scanned file is running, perhaps in a helper such as ``self.build_head()``."""
     running = (frame.function for frame in interpreter.frames)
     return any(f is not None and f.name in CONSTRUCTORS and f.module is interpreter.main for f in running)
 
@@ -412,7 +415,7 @@ def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Valu
     return result
 
 
-#: How a value is called, by its class; of what has no entry, nothing is known.
+#: How a value is called, by its class. The result of calling any other value is unknown.
 _CALLS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, tuple[Value, ...], Kwargs, bool], Value]] = {
     Function: lambda interpreter, node, callee, args, kwargs, _: call_function(interpreter, node, callee, args, kwargs),
     Class: lambda interpreter, node, callee, args, kwargs, _: objects.instantiate(

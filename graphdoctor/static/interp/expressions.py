@@ -77,14 +77,14 @@ def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
 
 
 def _is_open(value: Value) -> bool:
-    """Whether ``value`` may be a tensor for all that is known: of something external, an attribute may be."""
+    """Whether nothing says that ``value`` is no tensor: it is unknown, or an attribute of something external."""
     if isinstance(value, Method):
         return isinstance(value.receiver, ExternalObject)
     return isinstance(value, (Unknown, ExternalObject))
 
 
 def _as_seen(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -> Value:
-    """``value``, or what a run has shown of it where it is not known."""
+    """``value``, or where it is unknown what a run has shown of it."""
     source = interpreter.frame.module.source
     facts = interpreter.run_facts.get(source.file)
     is_vague = isinstance(value, Tensor) and value.dtype is None
@@ -134,11 +134,11 @@ def truth(
 
 
 _WORDS = {"True": Const(True), "False": Const(False), "None": NONE}
-#: What a name stands for that nothing binds.
+#: Values of names that nothing binds.
 _UNBOUND: dict[str, Value] = {name: External(f"builtins.{name}") for name in dir(builtins)} | {
     "__name__": PythonValue("str")
 }
-#: The same where the file imports all names of a module that is not followed, such as ``from fastai.imports import *``.
+#: The same behind ``from fastai.imports import *``, where that module is not followed.
 _CONVENTIONAL: dict[str, Value] = {name: External(qualname) for name, qualname in CONVENTIONAL_NAMES.items()}
 
 
@@ -152,7 +152,7 @@ def _name(interpreter: Interpreter, node: cst.Name) -> Value:
     if name in interpreter.rebound and frame.compiled and frame.scope.holder(name) is frame.scope.module:
         _read_global(interpreter, node, found or UNKNOWN)
         if found is not None and is_number(found):
-            # Calls find another number than the file begins with.
+            # Later calls find another number than the one that the file begins with.
             found = widen_numbers(found)
     if found is not None:
         return imports.resolve(interpreter, found) if type(found) is Imported else found
@@ -204,7 +204,7 @@ def _formatted(interpreter: Interpreter, node: cst.FormattedString) -> Value:
 
 
 def display(interpreter: Interpreter, node: cst.Tuple | cst.List | cst.Set, count: int | None = None) -> Value:
-    """A tuple, list or set as it is written. ``count``: how many items it has, where one part of it has a star."""
+    """The value of a tuple, list or set display. ``count``: how many items it has, where one of them has a star."""
     kind = {cst.Tuple: "tuple", cst.List: "list", cst.Set: "set"}[type(node)]
     items: list[Value] = []
     known = True
@@ -251,7 +251,7 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
     is_and = type(node.operator) is cst.And
     left = evaluate(interpreter, node.left)
     if not is_and and type(node.right) is cst.Tuple and any(type(option) is Seq for option in options(left)):
-        # ``state or (None, None)`` asks whether there is a tuple, and not what a tensor holds.
+        # ``state or (None, None)`` tests whether there is a tuple, not the data of a tensor.
         left = narrowed_to(left, lambda option: not isinstance(option, Tensor))
     verdict = truth(interpreter, node.left, left, "and" if is_and else "or", node)
     if verdict is (not is_and):
@@ -265,7 +265,7 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
 
 
 def _decisive(left: Value, is_and: bool) -> list[Value]:
-    """What the left operand of ``and`` or ``or`` is where the right one is not evaluated: false, or true."""
+    """The left operand of ``and`` or ``or`` where it decides: narrowed to false values, or to true ones."""
     found: list[Value] = []
     for option in options(left):
         if (

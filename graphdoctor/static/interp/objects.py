@@ -1,4 +1,4 @@
-"""Objects of classes of the scanned code: what constructors make of the arguments, and what functions build them."""
+"""Objects of classes of the scanned code: their constructors, and the functions that build modules."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def instantiate(
             default = info.lookup(name)
             instance.attrs[name] = argument if argument is not None else default if default is not None else UNKNOWN
         post = info.lookup("__post_init__")
-        # What a base of another module does for all its subclasses is to check the fields; that is not worth its price.
+        # In another module it mostly checks the fields for all subclasses: that costs more than it shows.
         if isinstance(post, Function) and post.info.module is info.module:
             calls.call_function(interpreter, node, post.to(instance), (), {})
     if interpreter.frame.compiled and info.derives(*PYDANTIC_MODELS):
@@ -70,7 +70,7 @@ def instantiate(
 
 
 def _made_by_dataclass(info: ClassInfo) -> bool:
-    """Whether ``__init__`` is what the dataclass decorator makes: it hides one that a base defines."""
+    """Whether the dataclass decorator makes ``__init__``, which then overrides that of a base."""
     nearest = next((known for known in info.mro if known.dataclass or "__init__" in known.attrs), None)
     return nearest is not None and "__init__" not in nearest.attrs
 
@@ -96,7 +96,7 @@ def add_child(module: Instance, child: Value) -> bool:
     return True
 
 
-#: Functions that call each other until one makes a module.
+#: The depth of calls to which ``builds_module`` looks for one that makes a module.
 _DEEPEST = 3
 _CALL = re.compile(r"(?:\b(\w+)\.)?\b(\w+)\(")
 #: A class that a function stores or gives back: ``cell = LSTM``.
@@ -106,7 +106,7 @@ _CHOICE = re.compile(r"(?:=|\breturn)[ \t]*([A-Z]\w*)[ \t]*$", re.M)
 def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) -> bool:
     """Whether the text of ``info`` makes an ``nn.Module``, chooses the class of one, or calls a function that does."""
     if info.builds_module is None:
-        # What calls itself makes nothing by that.
+        # Set first, because the function may call itself.
         info.builds_module = False
         text = info.module.source.code(info.node)
         called = {*_CALL.findall(text), *(("", name) for name in _CHOICE.findall(text))}

@@ -194,7 +194,7 @@ def _outer(interpreter: Interpreter, node: cst.Global | cst.Nonlocal) -> bool:
 def _import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) -> bool:
     if interpreter.frame.function is not None:
         names = imports.import_names(interpreter, node)
-        # Where no handler goes on without the module, it is there wherever the code runs.
+        # Where no handler goes on without the module, it is installed wherever the code runs.
         optional = interpreter.frame.recovers and not imports.is_present(interpreter, node)
         interpreter.emit(Import, node, names=names, optional=optional)
     imports.execute_import(interpreter, node)
