@@ -1,4 +1,4 @@
-"""Calls into libraries: who knows what a function gives back; of Python's standard library this module does."""
+"""Calls into libraries: which module has the model of a function. Those of the standard library are here."""
 
 from __future__ import annotations
 

@@ -186,7 +186,8 @@ def _scanned_module_method(
     args: tuple[Value, ...],
     kwargs: Kwargs,
 ) -> Value | None:
-    """What a method gives that depends on what the class of ``module`` is, or on what ``module`` holds; else None."""
+    """The result of a method that depends on the class of ``module`` or on the modules in it; None for other
+    methods."""
     first, compiled = _argument(args, kwargs, 0, "name"), interpreter.frame.compiled
     if name == "forward" and module.info.recurrent_layer is not None:
         return torch_layers.call_layer(interpreter, node, TorchModule(module.info.recurrent_layer), args)
@@ -201,12 +202,12 @@ def _scanned_module_method(
     return None
 
 
-#: What goes through the modules in a module.
+#: Methods that iterate over the modules in a module.
 _OF_PARTS = ("modules", "named_modules", "children", "named_children")
 
 
 def _parts(module: Instance, name: str) -> Value:
-    """What ``module.children()`` and the like give one by one: an object of each class, or a layer of torch."""
+    """An item of ``module.children()`` or the like: an object of one of the scanned classes, or a layer of torch."""
     held = (value for value in module.attrs.values() for value in options(value) if isinstance(value, Instance))
     found = held_objects(module) if name.endswith("modules") else held
     return join(UNKNOWN, *{id(part.info): part for part in found if part.info.is_module}.values())
@@ -221,7 +222,7 @@ def _apply_to_parts(interpreter: Interpreter, node: cst.CSTNode, module: Instanc
 
 
 def _buffer(value: Value) -> Value:
-    """What a module takes as a buffer: a tensor, or None."""
+    """``value`` as a buffer of a module: a tensor, or None."""
     kept = [option for option in options(value) if isinstance(option, Tensor) or option == NONE]
     return join(*kept) if any(isinstance(option, Tensor) for option in kept) else join(Tensor(), *kept)
 
@@ -261,7 +262,7 @@ def _autograd_function(interpreter: Interpreter, node: cst.CSTNode, receiver: Cl
     forward = _of_class(receiver, "forward")
     if not isinstance(forward, Function):
         return Tensor()
-    # What the forward stores in its context, the backward reads: Dynamo traces both.
+    # Dynamo traces both functions: the backward reads from its context what the forward stored there.
     context = Instance(receiver.info)
     forward_args = args if receiver.info.lookup("setup_context") is not None else (context, *args)
     result = calls.apply(interpreter, node, forward, forward_args, {})
@@ -274,6 +275,6 @@ def _autograd_function(interpreter: Interpreter, node: cst.CSTNode, receiver: Cl
 
 
 def _of_class(receiver: Class, name: str) -> Value | None:
-    """What a class itself gives for ``name``: a classmethod has the class bound."""
+    """The attribute ``name`` read from the class itself: a classmethod has the class bound."""
     found = receiver.info.lookup(name)
     return found.to(receiver) if isinstance(found, Function) and "classmethod" in found.info.markers else found

@@ -1,4 +1,4 @@
-"""Calls into numpy: what its functions give back."""
+"""Calls into numpy: the results of its functions."""
 
 from __future__ import annotations
 
@@ -36,24 +36,26 @@ def call_numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...],
         return args[0].items[0]
     if scalar and len(args) == 1 and interpreter.frame.compiled:
         if _is_constant(args[0]):
-            # Dynamo evaluates it. What eager code computed is a numpy scalar, which is tensor data wherever it is read.
+            # Dynamo evaluates it. In eager code the result is a numpy scalar, which compiled code treats as tensor
+            # data.
             return PythonValue("float")
         if name in _OF_ONE_NUMBER and not any(map(_may_be_array, options(args[0]))):
-            # Of a size too, but what it gives then has the methods of an array, which Dynamo does not evaluate.
+            # Dynamo evaluates it for a size too, but the result has the methods of an array, which it does not
+            # evaluate.
             numbers = all(isinstance(part, (Tensor, PythonValue, Const)) for part in options(args[0]))
             return Tensor("float", 0, numpy=True, constant=True) if numbers else UNKNOWN
-    # A numpy scalar that eager code computed is an input of the graph, of a value that is known.
+    # A numpy scalar that eager code computed is an input of the graph with a known value.
     is_input = ndim == 0 and not interpreter.frame.compiled
     return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
 
 
-#: Functions that make one number of an array where no axis is named.
+#: Functions that reduce an array to one number where no axis is given.
 _REDUCTIONS = frozenset({"prod", "sum", "mean", "max", "min"})
 
-#: Functions that work on each element: of a number of Python they give a number, too.
+#: Elementwise functions: they give a number for a Python number.
 _OF_ONE_NUMBER = frozenset({"sqrt", "ceil", "floor", "log", "log2", "exp", "round"})
 
-#: Functions of ``numpy.random`` that give a number of Python, by how many arguments stand before ``size``.
+#: Functions of ``numpy.random`` that give a Python number, with the number of arguments before ``size``.
 _DRAW_NUMBERS = {
     **dict.fromkeys(torch_tables.words(
         "rand randn random random_sample ranf sample standard_normal standard_exponential standard_cauchy"), 0),
@@ -67,9 +69,9 @@ _WHOLE = ("randint", "poisson", "geometric", "binomial")
 
 
 def _drawn_number(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value | None:
-    """The number that a function of ``numpy.random`` gives where it is asked for no shape.
+    """The result of a function of ``numpy.random`` without a shape; None where it may be an array.
 
-    The graph ends at the call, so that what follows has a plain number.
+    The graph ends at the call, so the code after it has a plain number.
     """
     before = _DRAW_NUMBERS.get(name)
     if before is None or len(args) > before or "size" in kwargs:
@@ -80,7 +82,7 @@ def _drawn_number(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value |
 
 
 def _is_constant(value: Value) -> bool:
-    """Whether a trace knows the number ``value``: it comes from no shape and no tensor data."""
+    """Whether ``value`` is a constant of the trace: a number that comes from no shape and no tensor data."""
     number = (
         isinstance(value, PythonValue) and value.kind in ("int", "float") and not (value.shape or value.data_dependent)
     )
@@ -88,7 +90,7 @@ def _is_constant(value: Value) -> bool:
 
 
 def _may_be_array(value: Value) -> bool:
-    """Whether numpy makes tensor data of ``value``: an array, a list, a number read from a tensor."""
+    """Whether a function of numpy gives tensor data for ``value``: an array, a list, a number read from a tensor."""
     if isinstance(value, Tensor):
         return not (value.numpy and value.constant)
     return isinstance(value, Seq) or (isinstance(value, PythonValue) and value.data_dependent)

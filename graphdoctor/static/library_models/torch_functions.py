@@ -1,4 +1,4 @@
-"""Calls into torch: what its functions give back, and which arguments they read as Python numbers."""
+"""Calls into torch: the results of its functions, and the arguments that they read as Python numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _GIVE_BACK = (
     "torch.compiler.nonstrict_trace", "torch._dynamo.allow_in_graph", "torch.no_grad", "torch.autograd.Variable",
 )  # fmt: skip
 
-#: What functions give whatever their arguments are. What was saved, or made by another repository, may be anything.
+#: Results that do not depend on the arguments. What was saved, or made by another repository, may be anything.
 _CONSTANT_RESULTS: dict[str, Value] = {
     "torch.nn.utils.rnn.pad_packed_sequence": Seq("tuple", (Tensor(), Tensor("int", 1))),
     "torch.nn.utils.clip_grad_norm_": Tensor("float", 0),
