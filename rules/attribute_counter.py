@@ -338,7 +338,7 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
     if symbol and _is_spelled_out(event):
         return None
     if symbol:
-        cost = "the second value is compiled again, with a symbol in its place"
+        cost = "the second value is compiled again, as a symbol"
     return Hit(
         event,
         f"{code(event)} {when}, and {cost}",
