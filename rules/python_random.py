@@ -473,7 +473,7 @@ def _branch(event: Call) -> Hit | None:
         event,
         f"{code(event, test)} is decided by a number from Python's `random`: {consequence(event)}",
         _SELECT,
-        # Behind an ``and`` it may never be asked: ``self.shuffle and drawn < p``.
+        # After an ``and`` it may never be asked: ``self.shuffle and drawn < p``.
         "possible" if isinstance(test, cst.BooleanOperation) and not asks_training(test) else certainty(event),
         node=test,
     )

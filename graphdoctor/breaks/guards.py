@@ -121,7 +121,7 @@ def without_symbols(words: str) -> str:
 
 _REMOVE = "remove the graph break"
 #: What helps against recompiles of a function that several submodules share.
-REMOVE_BREAKS = f"{_REMOVE}s: only behind them is it compiled by itself, once for each kind of call"
+REMOVE_BREAKS = f"{_REMOVE}s: because of them the function is compiled separately, once for each kind of call"
 #: What there is to say of a number that each call changes.
 BECOMES_DYNAMIC = "a number that changes is dynamic from its second value on: one compilation more, and no further"
 #: What helps where a condition asks for an attribute that changes: a tensor in its place would break the graph.
@@ -132,7 +132,7 @@ FILL_BEFORE = "fill it before the first call of what is compiled"
 
 def remove_break(place: str) -> str:
     """``REMOVE_BREAKS`` where it is known that the break at ``place`` is one of them."""
-    return f"{_REMOVE} at {place}: only behind breaks is it compiled by itself, once for each kind of call"
+    return f"{_REMOVE} at {place}: because of it the function is compiled separately, once for each kind of call"
 
 
 def comes_of_break(guard: str, remedy: str | None) -> bool:

@@ -102,7 +102,7 @@ class Analysis:
             return self._file(file, path)
 
     def close(self) -> None:
-        """Give back what was read of the modules that files import; nothing is analysed behind that."""
+        """Give back what was read of the modules that files import; nothing is analysed after that."""
         self._project.close()
 
     def _file(self, file: Path, path: str) -> FileResult:

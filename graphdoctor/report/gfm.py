@@ -70,5 +70,5 @@ def titled(title: str, body: str) -> str:
 
 
 def folded(title: str, body: str) -> str:
-    """``body`` behind a ``title`` that is escaped already."""
+    """``body`` after a ``title`` that is escaped already."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"

@@ -94,7 +94,7 @@ def title(summary: Summary) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """``text`` cut behind each sentence; a capital letter begins the next one."""
+    """``text`` cut after each sentence; a capital letter begins the next one."""
     parts: list[str] = re.split(r"(?<=[.;]) (?=[A-Z])", text)
     return parts
 
@@ -268,7 +268,7 @@ def compile_time(runs: Iterable[DynamicRun]) -> str:
 def run_counts(run: DynamicRun) -> str:
     """``4 graphs, 3 graph breaks (2 in your code), 83 % compiled``, or what stopped the run.
 
-    The detail of a run that went well is what stopped the variants behind it.
+    The detail of a run that went well is what stopped the variants after it.
     """
     if run.outcome != "ok":
         return ": ".join(filter(None, [OUTCOMES[run.outcome], run.detail]))

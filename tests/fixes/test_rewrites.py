@@ -431,7 +431,7 @@ def test_rewrite_gives_the_same_in_one_graph(name: str, tmp_path: Path, runner: 
 CLASS = HEAD + "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
 CALL = "\n\nmodel = Net()\n\n\ndef f(x):\n    return model(x)\n\n\ndef graphdoctor_target():\n    return f, (torch.rand(4, 8),)\n"
 
-#: The same for modules: the body of the class behind ``super().__init__()``, and a line of the fixed program.
+#: The same for modules: the body of the class after ``super().__init__()``, and a line of the fixed program.
 MODULES = {
     "deepcopy": ("        self.lin = nn.Linear(8, 8)\n\n    def forward(self, x):\n        import copy\n\n"
                  "        twin = copy.deepcopy(self.lin)\n        return twin(x) + twin(input=x)\n",

@@ -1,4 +1,4 @@
-"""Conditions on tensors behind others that may end the expression."""
+"""Conditions on tensors after others that may end the expression."""
 
 from __future__ import annotations
 

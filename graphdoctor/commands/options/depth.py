@@ -59,27 +59,27 @@ depth_options = option_group(
 
 def check_depth(depth: DepthOptions, vary: tuple[str, ...], run: bool | None) -> None:
     """Raises OneLine where ``--no-run`` comes with what needs a run, or ``--quick`` with what follows the verdict."""
-    behind = _behind_verdict(depth, vary)
+    after = _after_verdict(depth, vary)
     needs_run = {
-        **behind,
+        **after,
         "export": depth.export,
         "optimizer": depth.optimizer,
         "compiled-autograd": depth.compiled_autograd,
     }
     if run is False and (name := _first(needs_run)):
         raise OneLine(f"--no-run runs nothing, and --{name} is about a run: use one of the two")
-    if depth.quick and (name := _first(behind)):
-        raise OneLine(f"--quick stops at the verdict, and --{name} asks for what comes behind it: use one of the two")
+    if depth.quick and (name := _first(after)):
+        raise OneLine(f"--quick stops at the verdict, and --{name} asks for what comes after it: use one of the two")
 
 
 def faster(seconds: float, depth: DepthOptions, vary: tuple[str, ...]) -> str:
     """What to say after runs that took so many ``seconds``; empty where that is short, or what was asked for."""
-    if seconds <= _LONG or depth.quick or _first(_behind_verdict(depth, vary)):
+    if seconds <= _LONG or depth.quick or _first(_after_verdict(depth, vary)):
         return ""
     return f"the runs took {seconds:.0f} s; --quick stops at the verdict: no fix is verified, no recompile counted"
 
 
-def _behind_verdict(depth: DepthOptions, vary: tuple[str, ...]) -> dict[str, object]:
+def _after_verdict(depth: DepthOptions, vary: tuple[str, ...]) -> dict[str, object]:
     """What follows the verdict on request."""
     return {
         "deep": depth.deep,

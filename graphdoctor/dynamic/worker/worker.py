@@ -162,7 +162,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
 
 
 def _run(experiments: Sequence[Experiment], deeper: type[Deeper], request: RunRequest, channel: Channel) -> None:
-    """The verdict in all modes, then what comes behind it."""
+    """The verdict in all modes, then what comes after it."""
     from graphdoctor.dynamic.worker import threads
 
     def update(run: DynamicRun, complete: bool = True) -> None:

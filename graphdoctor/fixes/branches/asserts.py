@@ -162,7 +162,7 @@ def _compiled_checks(node: cst.Assert, hit: Hit, editor: Editor) -> list[str]:
     operands = conjuncts(node.test)
     kinds = [conditions.types.kind(operand) for operand in operands]
     if None in kinds[next((i for i, kind in enumerate(kinds) if kind), 0) :] and any(kinds):
-        # Python behind a tensor: what has to hold together may be asserted one by one.
+        # Python after a tensor: what has to hold together may be asserted one by one.
         pairs = zip(operands, kinds, strict=True)
         tests = [conditions.boolean(operand) if kind else editor.code(operand) for operand, kind in pairs]
     else:

@@ -2,7 +2,7 @@
 
 ``if self.initted: return`` and ``if not self.initted: self.initialise(x)`` ask a tensor in each call, and only the
 first call finds it unset. In eager nothing changes; compiled code checks the flag inside the graph and is the code
-behind it, so the first call is to be made before the model is compiled.
+after it, so the first call is to be made before the model is compiled.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def _plain(branch: cst.If, name: str, condition: Condition, editor: Editor) -> E
 
 
 def _reader(outer: cst.If, name: str, editor: Editor) -> cst.If:
-    """The branch behind ``outer``, in the same block, that tests ``name``."""
+    """The branch after ``outer``, in the same block, that tests ``name``."""
     block = editor.parent(outer)
     lines = list(block.body) if isinstance(block, cst.IndentedBlock) else []
     found = [n for n in lines[lines.index(outer) + 1 :] if name in names(n)] if outer in lines else []

@@ -177,7 +177,7 @@ def _stores_other(statement: cst.CSTNode, target: str, editor: Editor) -> bool:
 
 
 def _check_order(reads: list[str], target: str, placeholder: cst.CSTNode, editor: Editor) -> None:
-    """Refuse where the layer needs what the class sets behind the placeholder, or in another method."""
+    """Refuse where the layer needs what the class sets after the placeholder, or in another method."""
     owner = next((n for n in editor.ancestors(placeholder) if isinstance(n, cst.ClassDef)), None)
     stored = (
         [n for n in walk(owner) if isinstance(n, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign))] if owner else []

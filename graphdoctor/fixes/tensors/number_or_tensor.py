@@ -86,7 +86,7 @@ def _keeps_others(node: cst.Try, target: str, name: str, editor: Editor) -> bool
 
 
 def _check_uses(name: str, outer: cst.CSTNode, hit: Hit, editor: Editor) -> None:
-    """Refuse code behind ``outer`` that does one thing with a number and another with a tensor, or binds the name."""
+    """Refuse code after ``outer`` that does one thing with a number and another with a tensor, or binds the name."""
     function = editor.function_of(outer)
     end = editor.location(outer).end_line
     if function is None or any(editor.location(b).line > end for b in editor.assignments(function, name)):

@@ -265,12 +265,12 @@ def _clause(text: str) -> Markup:
 
 
 def _plain(text: str) -> Markup:
-    """``text`` escaped; long paths in it may be broken behind their slashes."""
+    """``text`` escaped; long paths in it may be broken after their slashes."""
     return Markup().join(_path(part) if part.count("/") > 1 else part for part in re.split(r"(\s+)", text))
 
 
 def _path(text: str) -> Markup:
-    """A path that may be broken behind its slashes only."""
+    """A path that may be broken after its slashes only."""
     return Markup("/<wbr>").join(text.split("/"))
 
 

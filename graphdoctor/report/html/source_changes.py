@@ -16,7 +16,7 @@ _NEAR = 3
 
 @dataclass(frozen=True)
 class Change:
-    """The lines ``added`` stand behind the line ``after``, in place of the lines ``removed``.
+    """The lines ``added`` stand after the line ``after``, in place of the lines ``removed``.
 
     ``finding`` is the one whose fix it is, ``away`` whether it is far from the lines that the finding marks.
     """
@@ -41,7 +41,7 @@ def changes(findings: Iterable[Finding], path: str) -> tuple[Change, ...]:
 
 
 def _edits(diff: str, path: str) -> Iterator[tuple[int, tuple[int, ...], tuple[str, ...]]]:
-    """The line behind which something changes, the lines that go, and those that come."""
+    """The line after which something changes, the lines that go, and those that come."""
     for kind, rows in groupby(_rows(diff, path), key=lambda row: row[0] != " "):
         if kind:
             marked = list(rows)

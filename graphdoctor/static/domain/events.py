@@ -49,7 +49,7 @@ class Site:
     untaken: bool = False
     #: In a forward pass of which nothing shows that it is compiled.
     assumed: bool = False
-    #: Behind an operand of ``and`` or ``or`` that may end the expression.
+    #: After an operand of ``and`` or ``or`` that may end the expression.
     optional: bool = False
     #: The statement of the function at which the graph ended last: Dynamo compiles what follows as a separate function.
     resumed: cst.CSTNode | None = None

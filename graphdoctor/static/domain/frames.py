@@ -31,7 +31,7 @@ class Frame:
     #: The loop, ``try`` or ``with`` block because of which a break here drops a whole frame, perhaps that of a caller.
     whole_frame: Block | None = None
     conditional: bool = False
-    #: Behind an operand of ``and`` or ``or`` that may end the expression.
+    #: After an operand of ``and`` or ``or`` that may end the expression.
     optional: bool = False
     #: Under a condition that is false for the shapes of the sample, or true in the first call only.
     untaken: bool = False

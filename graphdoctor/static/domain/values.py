@@ -71,7 +71,7 @@ class Const(Value):
 class SkippedDefault(Const):
     """None that eager code would have replaced: ``if mask is None and not is_compiling(): mask = ...``.
 
-    ``origin`` identifies the test: code behind the first use of such a None is never reached.
+    ``origin`` identifies the test: code after the first use of such a None is never reached.
     """
 
     origin: int = 0

@@ -113,7 +113,7 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
     spread: Value | None = None
     for position, arg in enumerate(positional_args):
         if isinstance(arg, Seq) and arg.kind == STAR:
-            # Behind ``*args`` of unknown length, a parameter may get any of the values that follow.
+            # After ``*args`` of unknown length, a parameter may get any of the values that follow.
             alike = all(kinds(value) == kinds(arg.element) for value in positional_args[position + 1 :])
             spread, positional_args = arg.element if alike else UNKNOWN, positional_args[:position]
             break

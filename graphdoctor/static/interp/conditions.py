@@ -197,7 +197,7 @@ def _asked_for_type(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def _narrow_either(interpreter: Interpreter, test: cst.BooleanOperation) -> None:
-    """Refine ``x`` behind ``isinstance(x, int) or isinstance(x, float)``."""
+    """Refine ``x`` after ``isinstance(x, int) or isinstance(x, float)``."""
     sides: list[cst.BaseExpression] = [test.left, test.right]
     while isinstance(sides[0], cst.BooleanOperation) and type(sides[0].operator) is cst.Or:
         sides[:1] = [sides[0].left, sides[0].right]

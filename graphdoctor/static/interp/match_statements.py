@@ -131,12 +131,14 @@ def _parts(patterns: Sequence[cst.CSTNode], value: Seq) -> list[tuple[cst.CSTNod
         if len(items) != len(patterns):
             return None
         return [(_inner(each), item) for each, item in zip(patterns, items, strict=True)]
-    behind = len(patterns) - star - 1
+    trailing = len(patterns) - star - 1
     if len(items) < len(patterns) - 1:
         return None
-    rest = Seq("list", tuple(items[star : len(items) - behind]))
+    rest = Seq("list", tuple(items[star : len(items) - trailing]))
     first = [(_inner(each), item) for each, item in zip(patterns[:star], items, strict=False)]
-    last = [(_inner(each), item) for each, item in zip(patterns[star + 1 :], items[len(items) - behind :], strict=True)]
+    last = [
+        (_inner(each), item) for each, item in zip(patterns[star + 1 :], items[len(items) - trailing :], strict=True)
+    ]
     return [*first, (patterns[star], rest), *last]
 
 

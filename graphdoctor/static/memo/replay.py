@@ -48,7 +48,7 @@ _FEWEST_STEPS = 40
 #: Objects that arguments may hold, and outcomes that are kept for the same arguments.
 _MOST_OBJECTS = 40
 _MOST_OUTCOMES = 12
-#: Callers behind which the depth of the call may matter.
+#: Callers after which the depth of the call may matter.
 _DEEPEST = 12
 _PLAIN = frozenset((Const, Tensor, PythonValue, Unknown, External, Imported, LazyText))
 #: What lookups are asked with, and give, beside classes, functions and containers.

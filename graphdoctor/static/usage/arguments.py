@@ -81,18 +81,18 @@ def callback_arguments(step: Operation, function: TrackedObject, wanted: int) ->
     """What a library may pass to a function that it is given, of ``wanted`` parameters.
 
     ``spawn(f, args=(a, b))``, ``Thread(target=f, args=(a,))``, ``launch(f, (a, b))`` and ``submit(f, a, b)``: what is
-    given comes last, behind what the library adds.
+    given comes last, after what the library adds.
     """
     passed = step.kwargs.get("args")
     position = next((i for i, arg in enumerate(step.args) if arg is function), None)
-    behind = step.args[position + 1 :] if position is not None else ()
+    following = step.args[position + 1 :] if position is not None else ()
     items: tuple[TrackedObject, ...] = ()
     if passed is not None:
         items = passed.items
-    elif behind and behind[0].items and len(behind[0].items) in (wanted, wanted - 1):
-        items = behind[0].items
-    elif len(behind) == wanted:
-        items = behind
+    elif following and following[0].items and len(following[0].items) in (wanted, wanted - 1):
+        items = following[0].items
+    elif len(following) == wanted:
+        items = following
     missing = wanted - len(items)
     return (*(TrackedObject(function.node) for _ in range(missing)), *items) if 0 <= missing <= 1 and items else ()
 

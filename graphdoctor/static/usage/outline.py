@@ -82,8 +82,8 @@ def used_among(names: Iterable[str], code: str) -> frozenset[str]:
 def _is_used(name: str, text: str) -> bool:
     for start in words_at(name, text):
         end = start + len(name)
-        before, behind = text[start - 1 : start], text[end : end + 1]
-        handed_on = before == "@" or (before in ("(", "=") and behind in (",", ")"))
+        before, after = text[start - 1 : start], text[end : end + 1]
+        handed_on = before == "@" or (before in ("(", "=") and after in (",", ")"))
         if handed_on or _CALLED.match(text, end):
             return True
     return False

@@ -199,7 +199,7 @@ REFUSED = (
     (LOOP + WHERE + "    y = torch.rand_like(h[rows])\n" + SUM, "`torch.rand_like(h[rows])` draws a number for each row."),
     (LOOP + WHERE + "    rows = rows[:9]\n" + SUM, "`rows[:9]` is a part of the rows."),
     (LOOP + WHERE + "    y = h[rows].mean(0)\n" + SUM, "`h[rows].mean(0)` may join the rows."),
-    (LOOP + WHERE + SUM + "return rows\n", "`rows` of the loop is used behind it."),
+    (LOOP + WHERE + SUM + "return rows\n", "`rows` of the loop is used after it."),
     (LOOP + WHERE + "    if not ids.any():\n        continue\n" + SUM, "`ids` is no mask that selects the rows."),
     (LOOP + WHERE + "    if len(h) == 0:\n        continue\n" + SUM, "`h` is not shown to have as many rows as are selected."),
     (LOOP + WHERE + "    out[ids] += h[rows]\n", "`out[ids] += h[rows]` does not give back the rows that the loop selects."),

@@ -107,7 +107,7 @@ TABLE: list[Row] = [
     (count_selected, "k = x[x > 0]\nreturn y * len(k)", SUBSCRIPT, UNKNOWN, "`x > 0` may change before the count is read."),
     # Numbers that multiply, and systems of equations.
     (multiplied, "return g(x)", CALL, UNKNOWN, "No number in this call multiplies one of its arguments."),
-    (multiplied, "return x.add(y, n)", CALL, UNKNOWN, "`alpha` is not passed by name, behind the tensors."),
+    (multiplied, "return x.add(y, n)", CALL, UNKNOWN, "`alpha` is not passed by name, after the tensors."),
     (least_squares, "return torch.linalg.lstsq(x, y)", CALL, UNKNOWN,
      "More than the solution is kept, and how much there is of the rest depends on data."),
     (least_squares, "return torch.linalg.lstsq(x, y).rank", CALL, UNKNOWN,
@@ -169,7 +169,7 @@ TABLE: list[Row] = [
     (loop_over_all, LOOP + WHERE + "    out.index_add_(0, y, x[rows])", (cst.Call, "nonzero"), UNKNOWN,
      "`y` is not what torch.where(mask) selected."),
     (loop_over_all, LOOP + WHERE + "    z = x[rows]\n" + ADD + "return z", (cst.Call, "nonzero"), UNKNOWN,
-     "`z` of the loop is used behind it."),
+     "`z` of the loop is used after it."),
     (loop_over_all, LOOP + WHERE + "    n += 1\n" + ADD, (cst.Call, "nonzero"), UNKNOWN,
      "Line 9 of the loop does more than compute the rows."),
     (loop_over_all, LOOP + WHERE + "    x.kept = rows\n" + ADD, (cst.Call, "nonzero"), UNKNOWN,
