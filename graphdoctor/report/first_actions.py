@@ -63,45 +63,16 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     fix that was tried and removes no graph break is offered: a finding that a run saw has what its rule suggests,
     any other is left out. Of a scan without a run with more actions than ``limit``, those of one rule are one.
     """
-    heads = roots(diagnosis.findings)
-    shared = Counter(heads.values())
-    mended = mends(diagnosis)
-    vain = idle(diagnosis)
-    failed, gone = failure(diagnosis), ""
-    if failed and mended and diagnosis.verification and diagnosis.verification.fullgraph_passes:
-        # What raises without the fixes, and not with them, is no action either.
-        gone = failed.place
-        failed = None
-    left = [
-        (finding, shared[number] - 1)
-        for number, finding in enumerate(diagnosis.findings)
-        if _counts(finding) and heads[number] == number and finding.fingerprint not in mended
-        if finding.status in _SEEN or finding.fingerprint not in vain
-        if not gone or place(finding.location) != gone
-    ]
+    failed = failure(diagnosis)
+    removed = failed is not None and _is_removed_by_fixes(diagnosis)
+    left = _left_to_do(diagnosis, failed.place if failed and removed else "")
     if diagnosis.dynamic is None and len(left) > limit:
         return tuple(_of_rule([finding for finding, _ in same]) for same in _by_rule(left))[:limit]
-    ran = diagnosis.dynamic is not None
-    waiting: dict[tuple[str, int], list[int]] = {}
-    for number, finding in enumerate(diagnosis.findings):
-        if heads[number] == number and (line := waits_for(finding.message)):
-            waiting.setdefault((finding.location.path, line), []).append(finding.location.line)
     broken = {finding.location.path for finding, _ in left if finding.status in _SEEN}
     met = recompiles(diagnosis.dynamic or ())
-    ending = Counter(recompile_place(recompile) for recompile in met if _ends_with(broken, recompile))
-    repairs = [
-        _repair(
-            finding,
-            others,
-            ran,
-            finding.fingerprint in vain,
-            waiting.get((finding.location.path, finding.location.line), ()),
-            ending[place(finding.location)] if finding.status in _SEEN else 0,
-        )
-        for finding, others in left
-    ]
+    repairs = _repairs(diagnosis, left, [recompile for recompile in met if _ends_with(broken, recompile)])
     places = {action.place for action in repairs}
-    # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
+    # Recompiles come after the breaks that multiply them. At the place of a finding, the finding is the action.
     remedies = [
         _remedy(recompile)
         for recompile in met
@@ -109,17 +80,68 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
         if not goes_with_breaks(recompile, diagnosis) and not _ends_with(broken, recompile)
         if recompile.kind != "state" or recompile.at_limit
     ]
-    first = [_correct(failed)] if failed else [_even(diagnosis, repairs)] if diagnosis.summary.uneven else []
-    # One place is named once: the ranks are even, too, where the break is gone.
-    repairs = [action for action in repairs if not (first and action.finding and action.finding is first[0].finding)]
-    known = next((action for action in repairs if failed and _is_at(action, failed)), None)
-    if known is not None:
-        # What raises under torch.compile is a finding, which says more than that it is an error.
-        first = [replace(known, effect=_BEFORE_ALL)]
-        repairs.remove(known)
+    first, repairs = _first_of_all(diagnosis, None if removed else failed, repairs)
     # A recompile is of another kind than the breaks, so one is named however many breaks there are.
     room = limit - len(first)
     return tuple([*first, *repairs[: room - bool(remedies)], *remedies][:limit])
+
+
+def _is_removed_by_fixes(diagnosis: Diagnosis) -> bool:
+    """Whether what raises without the fixes does not raise with them."""
+    verification = diagnosis.verification
+    return bool(mends(diagnosis)) and verification is not None and verification.fullgraph_passes is True
+
+
+def _left_to_do(diagnosis: Diagnosis, removed: str) -> list[tuple[Finding, int]]:
+    """The findings that are actions, each with the number of others with its cause; none at the place ``removed``."""
+    heads = roots(diagnosis.findings)
+    shared = Counter(heads.values())
+    mended, vain = mends(diagnosis), idle(diagnosis)
+    return [
+        (finding, shared[number] - 1)
+        for number, finding in enumerate(diagnosis.findings)
+        if _counts(finding) and heads[number] == number and finding.fingerprint not in mended
+        if finding.status in _SEEN or finding.fingerprint not in vain
+        if not removed or place(finding.location) != removed
+    ]
+
+
+def _repairs(diagnosis: Diagnosis, left: Iterable[tuple[Finding, int]], ending: Iterable[Recompile]) -> list[Action]:
+    """The actions for the findings ``left`` to do; ``ending`` are the recompiles that end with graph breaks."""
+    heads = roots(diagnosis.findings)
+    waiting: dict[tuple[str, int], list[int]] = {}
+    for number, finding in enumerate(diagnosis.findings):
+        if heads[number] == number and (line := waits_for(finding.message)):
+            waiting.setdefault((finding.location.path, line), []).append(finding.location.line)
+    recompiled, vain = Counter(map(recompile_place, ending)), idle(diagnosis)
+    return [
+        _repair(
+            finding,
+            others,
+            diagnosis.dynamic is not None,
+            finding.fingerprint in vain,
+            waiting.get((finding.location.path, finding.location.line), ()),
+            recompiled[place(finding.location)] if finding.status in _SEEN else 0,
+        )
+        for finding, others in left
+    ]
+
+
+def _first_of_all(
+    diagnosis: Diagnosis, failed: Failure | None, repairs: list[Action]
+) -> tuple[list[Action], list[Action]]:
+    """The action that comes before all others, if there is one, and the rest of ``repairs``."""
+    if failed is not None:
+        known = next((action for action in repairs if _is_at(action, failed)), None)
+        if known is None:
+            return [_correct(failed)], repairs
+        # What raises under torch.compile is a finding, which says more than that it is an error.
+        return [replace(known, effect=_BEFORE_ALL)], [action for action in repairs if action is not known]
+    if not diagnosis.summary.uneven:
+        return [], repairs
+    even = _even(diagnosis, repairs)
+    # One place is named once: the ranks are even, too, where the break is gone.
+    return [even], [action for action in repairs if not (action.finding and action.finding is even.finding)]
 
 
 def _even(diagnosis: Diagnosis, repairs: Iterable[Action]) -> Action:

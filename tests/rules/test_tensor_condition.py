@@ -62,7 +62,10 @@ def test_a_list_that_data_make_longer_is_no_choice_of_tensors(tmp_path: Path, bo
 @pytest.mark.parametrize(
     ("loop", "suggestion"),
     [
-        ("for i, flag in enumerate(self.flags)", "to Dynamo the contents of `self.flags` are data: if no call changes them"),
+        (
+            "for i, flag in enumerate(self.flags)",
+            "to Dynamo the contents of `self.flags` are data: if no call changes them",
+        ),
         ("for flag in self.flags", "to Dynamo the contents of `self.flags` are data: if no call changes them"),
         ("for flag in x.sum(1) > 0", "compute both branches and select"),
     ],
