@@ -25,9 +25,9 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
     """``if <tensor>: raise E("...")`` keeps its exception in eager and becomes an assert of the graph under compile."""
     statement = only_statement(if_node.body)
     if not isinstance(statement, cst.Raise) or statement.exc is None:
-        return Refusal("The branch does more than raise, so it has no form inside the graph.")
+        return Refusal("The branch does more than raise, so it cannot become a check inside the graph.")
     if if_node.orelse is not None:
-        return Refusal("The check has an else branch, so it has no form inside the graph.")
+        return Refusal("The check has an else branch, so it cannot be made inside the graph.")
     try:
         unhandled(if_node, editor)
         condition = Conditions(editor, hit).split(if_node.test)

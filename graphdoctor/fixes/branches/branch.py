@@ -25,8 +25,8 @@ def rewrite_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(branch, cst.Assert):
         return constant_message(branch, hit, editor)
     if isinstance(branch, cst.While):
-        return Refusal("A while loop on tensor data has no plain rewrite; bound the loop, or use torch.while_loop.")
-    return Refusal("The truth of this value is asked in the middle of an expression, which has no plain rewrite.")
+        return Refusal("A while loop on tensor data has no simple rewrite; bound the loop, or use torch.while_loop.")
+    return Refusal("This value is tested in the middle of an expression, which has no simple rewrite.")
 
 
 def leave_out_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -164,7 +164,7 @@ def write_by_choice(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> Fix
     flat = Flat(hit, editor, branch)
     under = flat.condition(branch)
     if under.depth:
-        raise Refuse("Python decides whether the tensor is asked")
+        raise Refuse("Python decides whether the tensor is tested")
     flat.statements(rest, function.body, replace(under, holds=False))
     reason = f"The lines after the return always run: {'; '.join(dict.fromkeys(flat.risks))}."
     edits = (*editor.torch_import(branch), flat.edit(*lines))

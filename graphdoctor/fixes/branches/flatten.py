@@ -115,7 +115,7 @@ class Flat:
             return
         if condition.python:
             if node.orelse is not None:
-                raise Refuse("Python decides whether the tensor is asked, and there is an else")
+                raise Refuse("Python decides whether the tensor is tested, and there is an else")
             self._add(depth, f"if {condition.python}:")
             depth += 1
         name = self._name()

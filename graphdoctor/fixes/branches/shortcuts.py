@@ -26,7 +26,7 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """The branch goes, where all that it does is to return. Raises Refuse where it does not fit."""
     branch = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.If)), None)
     if branch is None or hit.place not in set(walk(branch.test)):
-        return Refusal("No branch asks how much is selected.")
+        return Refusal("No branch tests how much is selected.")
     counted = _counted(branch.test)
     mask = counted or _mask(branch.test)
     if mask is None or branch.orelse is not None or editor.code(branch).startswith("elif"):

@@ -41,7 +41,7 @@ def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """
     branch = branch_of(hit.place, editor)
     if not isinstance(branch, cst.If):
-        return Refusal("This is no choice of whether a layer of a for loop runs.")
+        return Refusal("This does not decide whether a layer of a for loop runs.")
     conditions = Conditions(editor, hit)
     edits: list[Edit] = []
     name = _set_to(branch, "True")
@@ -54,7 +54,7 @@ def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         branch = _reader(outer, name, editor)
     loop, choice = _loop(branch, editor), _choice(branch)
     if loop is None or choice is None:
-        return Refusal("This is no choice of whether a layer of a for loop runs.")
+        return Refusal("This does not decide whether a layer of a for loop runs.")
     flag, skipped = _when_skipped(choice.test, loop, conditions)
     edits.append(editor.replace(branch, _all_run(choice, loop, flag, skipped, editor.indent_of(branch), editor)))
     reason = _REASON if branch.orelse is None else _REASON + _NO_NONE

@@ -138,7 +138,7 @@ def _with_functions(
     comma = "," if len(carried) == 1 else ""
     tensors = [name for name in carried if name not in counted]
     if counted and not tensors:
-        raise Refuse("nothing but a counter goes from round to round")
+        raise Refuse("only a counter is carried from iteration to iteration")
     first = [f"{name} = torch.tensor({name}, device={tensors[0]}.device)" for name in counted]
     first += [f"{line}.clone()" if step.is_name else line for step, line in zip(before, _lines(before), strict=True)]
     lines = [

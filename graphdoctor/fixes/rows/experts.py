@@ -18,7 +18,7 @@ from graphdoctor.syntax.walk import find, walk
 
 _REASON = (
     "Every expert computes all rows (with k of n experts for a row, n/k times the work), and those that were "
-    "not routed to it add zeros. Right only where an expert computes each row by itself."
+    "not routed to it add zeros. Correct only where an expert computes each row by itself."
 )
 
 

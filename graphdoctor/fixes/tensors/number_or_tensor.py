@@ -14,8 +14,7 @@ from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _REASON = (
-    "A 0-d tensor, detached, takes the place of the number; results may change where the two promote dtypes "
-    "differently."
+    "A detached 0-d tensor takes the place of the number; results may change where the two promote dtypes differently."
 )
 _OTHER = Refusal("The number does not take the place of what may be a tensor or a number.")
 

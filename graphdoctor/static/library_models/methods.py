@@ -86,9 +86,9 @@ _CONVERSIONS = {
 
 #: Methods of a tensor whose result does not depend on the tensor.
 _CONSTANT_RESULTS: dict[str, Value] = {
-    "backward": NONE,
-    **{name: ExternalObject(f"torch.Tensor.{name}") for name in ("untyped_storage", "storage")},
     **{name: PythonValue(kind) for name, kind in torch_tables.META_METHODS.items()},
+    **{name: ExternalObject(f"torch.Tensor.{name}") for name in ("untyped_storage", "storage")},
+    "backward": NONE,
 }
 
 #: Methods that give the tensor with the same dtype, elsewhere or with other data.

@@ -180,7 +180,7 @@ REFUSED = (
     ("for e in x: out[torch.where(ids == e)[0]] += 1", "The loop or a branch in it stands on one line."),
     (LOOP + WHERE + SUM + "    with x:\n        pass\n", "Line 8 of the loop does more than compute the rows."),
     (LOOP + WHERE + "    if rows.sum() > 3:\n        continue\n" + SUM,
-     "Line 7 of the loop asks more than whether there are rows."),
+     "Line 7 of the loop tests more than whether there are rows."),
     (LOOP + WHERE + "    if len(rows) == 0:\n        break\n" + SUM,
      "Line 7 of the loop does more than pass over an expert without rows."),
     (LOOP + WHERE + "    if len(rows):\n        h = h + 1\n" + SUM, "Line 7 of the loop has more to do where there are no rows."),
