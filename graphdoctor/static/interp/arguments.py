@@ -106,17 +106,20 @@ def _is_plain(node: cst.BaseExpression) -> bool:
 
 def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
     """Parameter values of a call, by Python's rules; unknown arguments have the value of their annotation."""
+    names = _by_parameter(info, args, kwargs)
+    for param in definitions.parameters(info.node.params):
+        if param.annotation is not None:
+            name = param.name.value
+            names[name] = _annotated(interpreter, info, names[name], param.annotation.annotation)
+    return names
+
+
+def _by_parameter(info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
+    """The values that a call passes, by parameter; of a parameter that gets none the default, or Unknown."""
     params = info.node.params
     names: dict[str, Value] = {}
     positional = [*params.posonly_params, *params.params]
-    positional_args = list(args)
-    spread: Value | None = None
-    for position, arg in enumerate(positional_args):
-        if isinstance(arg, Seq) and arg.kind == STAR:
-            # After ``*args`` of unknown length, a parameter may get any of the values that follow.
-            alike = all(kinds(value) == kinds(arg.element) for value in positional_args[position + 1 :])
-            spread, positional_args = arg.element if alike else UNKNOWN, positional_args[:position]
-            break
+    positional_args, spread = _until_star(args)
     for position, param in enumerate(positional):
         name = param.name.value
         if position < len(positional_args):
@@ -139,29 +142,40 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             names[name] = join(kwargs["**"], default) if "**" in kwargs else default
     if type(params.star_arg) is cst.Param:
         extra = positional_args[len(positional) :]
-        known = spread is None
+        is_counted = spread is None
         names[params.star_arg.name.value] = (
-            Seq("tuple", tuple(extra)) if known else Seq("tuple", None, join(spread or UNKNOWN, *extra))
+            Seq("tuple", tuple(extra)) if is_counted else Seq("tuple", None, join(spread or UNKNOWN, *extra))
         )
     if params.star_kwarg is not None:
         rest = {k: _keyword(v, None) for k, v in kwargs.items() if k not in names and k != "**"}
         names[params.star_kwarg.name.value] = Mapping(tuple(rest.items()), kwargs.get("**"))
-    for param in definitions.parameters(params):
-        name = param.name.value
-        if param.annotation is None:
-            continue
-        if isinstance(names[name], Unknown):
-            names[name] = annotated_value(interpreter, info, param.annotation.annotation)
-        elif not interpreter.assumed and _is_unknown_or_none(names[name]):
-            # The value may be None in the first iteration of a loop only.
-            names[name] = join(annotated_value(interpreter, info, param.annotation.annotation), NONE)
-        elif may_be_tensor(names[name]) and not (is_sure_tensor(names[name]) or _is_reduced(names[name])):
-            declared = annotated_value(interpreter, info, param.annotation.annotation)
-            if _rather_declared(names[name], declared):
-                names[name] = declared
-            elif _asks_for_number(declared):
-                names[name] = _without_tensors(names[name], declared)
     return names
+
+
+def _until_star(args: tuple[Value, ...]) -> tuple[tuple[Value, ...], Value | None]:
+    """The arguments before a ``*args`` of unknown length, and the value of any argument from there on; else None."""
+    for position, arg in enumerate(args):
+        if isinstance(arg, Seq) and arg.kind == STAR:
+            # After ``*args`` of unknown length, a parameter may get any of the values that follow.
+            alike = all(kinds(value) == kinds(arg.element) for value in args[position + 1 :])
+            return args[:position], arg.element if alike else UNKNOWN
+    return args, None
+
+
+def _annotated(interpreter: Interpreter, info: FunctionInfo, value: Value, annotation: cst.BaseExpression) -> Value:
+    """``value`` of a parameter with ``annotation``, which is used where the value is unknown or only assumed."""
+    if isinstance(value, Unknown):
+        return annotated_value(interpreter, info, annotation)
+    if not interpreter.assumed and _is_unknown_or_none(value):
+        # The value may be None in the first iteration of a loop only.
+        return join(annotated_value(interpreter, info, annotation), NONE)
+    if may_be_tensor(value) and not (is_sure_tensor(value) or _is_reduced(value)):
+        declared = annotated_value(interpreter, info, annotation)
+        if _rather_declared(value, declared):
+            return declared
+        if _asks_for_number(declared):
+            return _without_tensors(value, declared)
+    return value
 
 
 def _ends_before(default: Value, spread: Value) -> bool:
