@@ -57,11 +57,12 @@ class Action:
 def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     """At most ``limit`` actions, in the order of the findings, which come ranked.
 
-    Findings that the run refuted, did not reach, or that are mere information are no actions; nor are those that
-    have the cause of another, or that the fixes of the report mend: one command applies them. A recompile that ends
-    with a graph break is none, and training and evaluation need two compilations; one of the others is named. No
-    fix that was tried and removes no graph break is offered: a finding that a run saw has what its rule suggests,
-    any other is left out. Of a scan without a run with more actions than ``limit``, those of one rule are one.
+    No action are findings that the run refuted or did not reach, notes, findings with the cause of another, and
+    findings that the fixes of the report remove, since one command applies them. Nor are recompiles that end with a
+    graph break, and the two compilations that training and evaluation need; of the others at least one is named. A fix
+    that was tried and removes no graph break is not offered: where a run saw the finding, the action is the advice of
+    its rule, else the finding is left out. In a scan without a run that has more actions than ``limit``, those of one
+    rule are one action.
     """
     failed = failure(diagnosis)
     removed = failed is not None and _is_removed_by_fixes(diagnosis)
@@ -145,9 +146,9 @@ def _first_of_all(
 
 
 def _even(diagnosis: Diagnosis, repairs: Iterable[Action]) -> Action:
-    """Ranks that do different things wait for each other, whatever else is mended.
+    """The action for ranks that do different things: they wait for each other, whatever else is fixed.
 
-    Where that is for a graph break of one of ``repairs``, it may be removed, too.
+    Where a graph break of one of ``repairs`` is the reason, removing it is named as well.
     """
     text = diagnosis.summary.uneven
     here = (f for f in diagnosis.findings if text.startswith(f"{place(f.location)} "))
@@ -184,7 +185,7 @@ def _counts(finding: Finding) -> bool:
 
 
 def _by_rule(left: Iterable[tuple[Finding, int]]) -> list[list[tuple[Finding, int]]]:
-    """What is left to do by rule, that with most places first."""
+    """The findings by rule, the rule with most places first."""
     groups: dict[str, list[tuple[Finding, int]]] = {}
     for entry in left:
         groups.setdefault(entry[0].rule, []).append(entry)

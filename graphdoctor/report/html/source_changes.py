@@ -1,4 +1,4 @@
-"""Where the changes of fixes stand in a file: the lines that they take away, and what they put in which place."""
+"""Where the fixes change a file: the lines that they remove, and those that they add, with their places."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Change:
 
 
 def changes(findings: Iterable[Finding], path: str) -> tuple[Change, ...]:
-    """What the fixes of ``findings`` change in the file ``path``, each change once: many need the same import."""
+    """The changes of the fixes of ``findings`` in the file ``path``, each once: many need the same import."""
     met: dict[tuple[object, ...], Change] = {}
     for finding in findings:
         for after, removed, added in _edits(finding.fix.diff if finding.fix is not None else "", path):

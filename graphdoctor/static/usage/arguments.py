@@ -1,4 +1,4 @@
-"""What the parameters of a followed function hold, and whether what it gives is used."""
+"""The arguments of a followed call, by parameter, and whether its result is used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bound(
     params = code.node.params
     names: dict[str, TrackedObject] = {}
     rest = list(args)
-    # After ``*args`` of unknown length nothing is known to be left out.
+    # After ``*args`` of unknown length, no parameter is known to be left out.
     open_end = "*" in kwargs or "**" in kwargs
     for param in (*params.posonly_params, *params.params):
         name = param.name.value
@@ -98,7 +98,7 @@ def callback_arguments(step: Operation, function: TrackedObject, wanted: int) ->
 
 
 def is_unused(call: cst.CSTNode, statement: cst.CSTNode) -> bool:
-    """Whether a statement drops what a call in it gives: ``f(x)`` and ``_ = f(x)``."""
+    """Whether a statement discards the result of a call: ``f(x)`` and ``_ = f(x)``."""
     small = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
     return any(_is_dropped_by(each, call) for each in small)
 
