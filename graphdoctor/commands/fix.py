@@ -64,7 +64,7 @@ Exit codes:
     type=click.IntRange(1, 20),
     default=5,
     show_default=True,
-    help="Fix again what the written fixes let be seen, up to this often.",
+    help="Repeat up to this often, since fixes that are written may uncover further breaks.",
 )
 @click.pass_context
 def fix(

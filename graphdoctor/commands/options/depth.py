@@ -26,9 +26,7 @@ depth_options = option_group(
         "quick": click.option(
             "--quick", is_flag=True, help="Stop at the verdict: no fix is verified, no recompile counted."
         ),
-        "deep": click.option(
-            "--deep", is_flag=True, help="All that can be looked at, however long it takes, within --timeout."
-        ),
+        "deep": click.option("--deep", is_flag=True, help="Make all checks, however long they take, within --timeout."),
         "readiness": click.option(
             "--readiness", is_flag=True, help="Which submodules compile alone.  [default: small models that fail]"
         ),
@@ -42,7 +40,7 @@ depth_options = option_group(
         "repro": click.option(
             "--repro",
             metavar="FILE",
-            help="With what --ladder or --audit does: write a script that fails in the same way.",
+            help="Write a script that reproduces the failure which --ladder or --audit found.",
         ),
         "optimizer": click.option(
             "--optimizer", type=click.Choice(["sgd", "adamw"]), help="Also a training step with this optimizer."
