@@ -177,6 +177,7 @@ def _break(
         owner=owner,
         stack=tuple(_frame(f, places, source) for f in stack),
         dropped=() if given_up is None else (given_up,),
+        raises=event.kind == "raise",
         condition="" if owner == "own" else condition_at(source(inner.path), inner.line),
     )
 

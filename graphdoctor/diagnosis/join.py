@@ -237,7 +237,7 @@ def _names(found: Iterable[Site]) -> tuple[str, ...]:
 
 
 def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
-    """The finding for a break that the static pass did not expect; ``raises``: it ended the run."""
+    """The finding for a break that the static pass did not expect; ``raises``: it ended a run that passes in eager."""
     brk = site.first
     rule = rules.get(brk.gb_id or "", RuleText("GD000", "graph-break", "", ""))
     severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
@@ -247,7 +247,7 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> F
     if site.whole_frame:
         part = "rest of the" if site.rest else "whole"
         lost = f"The {part} function runs uncompiled; what it calls is compiled by itself."
-    why = _RAISES if raises else lost
+    why = _RAISES if raises or brk.raises else lost
     return Finding(
         rule=rule.code,
         name=rule.name,

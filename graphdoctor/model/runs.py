@@ -59,6 +59,8 @@ class Break:
     as_numbers: tuple[str, ...] = ()
     #: In eval mode: under ``torch.no_grad()`` it did not come.
     with_gradients: bool = False
+    #: The call ended there with Dynamo's exception.
+    raises: bool = False
 
 
 @dataclass(frozen=True)

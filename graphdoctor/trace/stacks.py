@@ -17,7 +17,9 @@ _MOST = 20_000
 _NO_ERROR = "Unsupported"
 _MARK = re.compile(r"[~^]")
 _REASON = re.compile(r"^(?:Graph Break )?Reason: ", re.MULTILINE)
-_RAISED = re.compile(r"^torch\._dynamo\.exc\.\w+: (.*)", re.MULTILINE | re.DOTALL)
+_RAISED = re.compile(r"^torch\._dynamo\.exc\.(\w+): (.*)", re.MULTILINE | re.DOTALL)
+#: What Dynamo raises where an operator fails on fake tensors, as it would on real ones: the call ends with it.
+_ENDS_CALL = "TorchRuntimeError"
 #: torch/_dynamo/symbolic_convert.py and convert_frame.py: how a break that drops the whole frame is reported.
 _SKIPPED = ("Failed to handle graph break gracefully", "which results in a skip", "Skipping the function")
 
@@ -44,8 +46,10 @@ def traced_break(payload: str, ids: Mapping[str, str]) -> TracedBreak | None:
     reason = _REASON.search(head)
     raised = _RAISED.search(internals)
     explanation = head[reason.end() :].partition("\nUser code traceback:")[0].strip() if reason else None
-    message = (raised[1] if raised else head) if explanation is None else explanation
-    kind: Literal["resume", "skip"] = "skip" if any(text in head for text in _SKIPPED) else "resume"
+    message = (raised[2] if raised else head) if explanation is None else explanation
+    kind: Literal["resume", "skip", "raise"] = "skip" if any(text in head for text in _SKIPPED) else "resume"
+    if raised and raised[1] == _ENDS_CALL:
+        kind = "raise"
     frames, code = _stack(head)
     event = RawEvent(message[:_MOST], kind, (), frames, gb_id=ids.get(parse(message[:_MOST]).gb_type or ""))
     return TracedBreak(event, code)

@@ -126,6 +126,8 @@ def test_a_break_that_raises_splits_nothing_and_needs_no_look_at_eager(build: An
     raises = build.run(brk, numerics=Numerics(None, None, "1e-5"), **where)
     (found,) = join([], [raises], {})
     assert "ends the compiled call" in found.why and found.suggestion.startswith("The same inputs pass in eager")
+    (ended,) = join([], [build.run(replace(brk, raises=True))], {})
+    assert ended.why == found.why and ended.suggestion == IN_EAGER
     (split,) = join([], [build.run(brk)], {})
     assert split.why.startswith("The graph is split here") and split.suggestion == IN_EAGER
 

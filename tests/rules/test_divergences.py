@@ -66,11 +66,14 @@ def test_it_breaks_where_nothing_called_it_before(tmp_path: Path, before: str, g
     assert done.stdout.split() == [str(graphs)]
 
 
+@pytest.mark.parametrize("form", ["{}", "torch.distributions.Independent({}, 0)"])
 @pytest.mark.parametrize("name", sorted(ONE_FORMULA))
-def test_of_what_has_one_formula_nothing_is_compared(tmp_path: Path, splits: Callable[..., bool], name: str) -> None:
+def test_of_what_has_one_formula_nothing_is_compared(
+    tmp_path: Path, splits: Callable[..., bool], name: str, form: str
+) -> None:
     torch = pytest.importorskip("torch")
     made = {"Laplace": "x, 1.0", "Cauchy": "x, 1.0", "Uniform": "x, x + 1"}
-    made = f"torch.distributions.{name}({made.get(name, 'logits=x')})"
+    made = form.format(f"torch.distributions.{name}({made.get(name, 'logits=x')})")
     source = (
         f"import torch\n\n\n@torch.compile\ndef f(x):\n    return torch.distributions.kl_divergence({made}, {made})\n"
     )
@@ -79,3 +82,11 @@ def test_of_what_has_one_formula_nothing_is_compared(tmp_path: Path, splits: Cal
     assert [f.rule for f in analyse([(file, "model.py")]).findings] == []
     torch.distributions.kl._KL_MEMOIZE.clear()
     assert not splits(source.replace("@torch.compile\n", ""), "f", torch.rand(3))
+
+
+def test_independent_ones_are_compared_like_those_they_are_made_of(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    made = "torch.distributions.Independent(torch.distributions.Normal(x, 1.0), 1)"
+    call = f"torch.distributions.kl_divergence({made}, {made})"
+    file.write_text(f"import torch\n\n\n@torch.compile\ndef f(x):\n    return {call}\n")
+    assert [f.rule for f in analyse([(file, "model.py")]).findings] == ["GD405"]

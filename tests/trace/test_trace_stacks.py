@@ -63,7 +63,8 @@ def test_without_marks_there_are_no_columns() -> None:
 
 
 def test_the_reason_is_the_message_of_the_break() -> None:
-    for payload, kind in ((BREAK, "resume"), (SKIPPED, "skip")):
+    failing = BREAK.replace("exc.Unsupported", "exc.TorchRuntimeError")
+    for payload, kind in ((BREAK, "resume"), (SKIPPED, "skip"), (failing, "raise")):
         found = traced_break(payload, {})
         assert found is not None
         assert found.event.kind == kind

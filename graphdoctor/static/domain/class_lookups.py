@@ -19,11 +19,14 @@ class LookupLog:
     """A log of the lookups in classes; None in it stands for a lookup whose answer is not known."""
 
     log: list[Lookup | None] | None = None
+    #: How many calls were recorded, with the one that is.
+    recordings: int = 0
 
     @contextmanager
     def recording(self) -> Iterator[None]:
         """Record the lookups made inside."""
         self.log = []
+        self.recordings += 1
         try:
             yield
         finally:

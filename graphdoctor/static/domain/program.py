@@ -34,8 +34,8 @@ class Scope:
     parent: Scope | None = None
     #: Names declared ``global`` or ``nonlocal`` here.
     outer: set[str] = field(default_factory=set)
-    #: Names of which an attribute was ever narrowed here (``x`` of ``x.mask``): assigning any other name forgets
-    #: nothing.
+    #: Names of which an attribute or item was ever narrowed here (``x`` of ``x.mask``): assigning any other name
+    #: forgets nothing.
     narrowed: set[str] = field(default_factory=set)
 
     def holder(self, name: str) -> Scope | None:
@@ -56,15 +56,17 @@ class Scope:
 
     def assign(self, name: str, value: Value) -> None:
         """Bind ``name``, honouring ``global`` and ``nonlocal``."""
-        scope: Scope | None = self
-        if name in self.outer:
-            scope = self.parent
-            while scope is not None and name not in scope.names and scope.parent is not None:
-                scope = scope.parent
-        (scope or self).names[name] = value
+        self.target(name).names[name] = value
+
+    def target(self, name: str) -> Scope:
+        """The scope that ``assign`` binds ``name`` in."""
+        scope = self.parent if name in self.outer else self
+        while scope is not None and scope is not self and name not in scope.names and scope.parent is not None:
+            scope = scope.parent
+        return scope or self
 
     def forget(self, dotted: str) -> None:
-        """Drop the narrowed values of ``dotted`` and its attributes, because it is bound again."""
+        """Drop the narrowed values of ``dotted``, its attributes and items, because it is bound again."""
         if dotted.partition(".")[0] in self.narrowed:
             for name in [n for n in self.names if "." in n and (n == dotted or n.startswith(dotted + "."))]:
                 del self.names[name]
@@ -345,6 +347,8 @@ class Project:
         self.library: dict[str, ModuleInfo] = {}
         #: Records the attributes that are looked up in their classes.
         self.lookups = LookupLog()
+        #: Globals that the scanned file rebinds by calls, each time with what it held before: the next file finds that.
+        self.rebound: list[tuple[Scope, str, Value | None]] = []
 
     def read(self, file: Path) -> tuple[str, str]:
         """The text of ``file`` and its encoding. Raises SourceError."""
@@ -356,8 +360,14 @@ class Project:
         self._sources[source.resolved] = source
 
     def forget(self, source: SourceModule) -> None:
-        """Release a scanned file; ``library`` keeps the module if others import it."""
+        """Release a scanned file; ``library`` keeps what others imported of it, as they left it."""
         del self._sources[source.resolved]
+        for scope, name, before in reversed(self.rebound):
+            if before is None:
+                scope.names.pop(name, None)
+            else:
+                scope.names[name] = before
+        self.rebound.clear()
 
     def close(self) -> None:
         """Give back the memory of the modules that were imported."""

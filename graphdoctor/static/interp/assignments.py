@@ -22,7 +22,7 @@ from graphdoctor.static.domain.values import (
     TorchModule,
     Value,
 )
-from graphdoctor.static.interp import attributes, calls, expressions, iteration
+from graphdoctor.static.interp import attributes, calls, conditions, expressions, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
 
 
@@ -38,6 +38,9 @@ def assign(interpreter: Interpreter, target: cst.BaseExpression, value: Value, a
             # A global keeps its old value too, since this may not run: a kernel that is loaded only where there is a
             # GPU.
             value = join(scope.find(target.value) or value, value)
+        if target.value in scope.outer and interpreter.main is not None:
+            held_in = scope.target(target.value)
+            interpreter.project.rebound.append((held_in, target.value, held_in.names.get(target.value)))
         scope.assign(target.value, value)
     elif type(target) is cst.Attribute:
         attributes.write_attribute(
@@ -120,6 +123,7 @@ def _with_item(mapping: Mapping, index: tuple[Value, ...], value: Value) -> Mapp
 
 def put_back(interpreter: Interpreter, target: cst.BaseExpression, value: Value) -> None:
     """Store the new value of a container that was changed in place under the expression that it was read from."""
+    interpreter.frame.scope.forget(conditions.dotted(target) or "")
     if type(target) is cst.Name:
         frame = interpreter.frame
         scope = frame.scope if frame.compiled else frame.scope.holder(target.value)

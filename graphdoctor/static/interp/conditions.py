@@ -160,9 +160,9 @@ _SAME: dict[type[cst.CSTNode], bool] = {cst.Is: True, cst.Equal: True, cst.IsNot
 
 
 def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:
-    """Narrow names (and dotted attributes) to the values for which ``test`` is ``positive``."""
+    """Narrow names, attributes and items of constant keys to the values for which ``test`` is ``positive``."""
     # By class, not ``isinstance``, which is slow for the abstract base classes that libcst's nodes are.
-    if type(test) in (cst.Name, cst.Attribute):
+    if type(test) in (cst.Name, cst.Attribute, cst.Subscript):
         if positive:
             _refine(interpreter, test, lambda v: v != Const(None) and v != Const(False))
     elif type(test) is cst.UnaryOperation:
@@ -316,7 +316,7 @@ def _refine(
 
 
 def note(interpreter: Interpreter, name: str, value: Value) -> None:
-    """Note that ``name``, which may be dotted, has ``value`` on this path."""
+    """Note that ``name``, which ``dotted`` may have made, has ``value`` on this path."""
     interpreter.frame.scope.names[name] = value
     base, dot, _ = name.partition(".")
     if dot:
@@ -324,10 +324,15 @@ def note(interpreter: Interpreter, name: str, value: Value) -> None:
 
 
 def dotted(node: cst.BaseExpression) -> str | None:
-    """``a.b.c`` as text for a chain of names, else None."""
+    """``a.b.c`` as text for a chain of names, ``a.["key"]`` for an item of a constant key, else None."""
     if type(node) is cst.Name:
         return node.value
     if type(node) is cst.Attribute:
         base = dotted(node.value)
         return None if base is None else f"{base}.{node.attr.value}"
+    if type(node) is cst.Subscript and len(node.slice) == 1:
+        key = node.slice[0].slice
+        if type(key) is cst.Index and isinstance(key.value, (cst.SimpleString, cst.Integer)):
+            base = dotted(node.value)
+            return None if base is None else f"{base}.[{key.value.value}]"
     return None

@@ -327,14 +327,17 @@ def _comparison(interpreter: Interpreter, node: cst.Comparison) -> Value:
     return result
 
 
-def _attribute(interpreter: Interpreter, node: cst.Attribute) -> Value:
-
+def _narrowed(interpreter: Interpreter, node: cst.Attribute | cst.Subscript) -> Value | None:
+    """What a condition says of ``node`` here, if one does."""
     scope = interpreter.frame.scope
     name = conditions.dotted(node) if scope.narrowed else None
-    if name is not None:
-        refined = scope.names.get(name)
-        if refined is not None:
-            return refined
+    return None if name is None else scope.names.get(name)
+
+
+def _attribute(interpreter: Interpreter, node: cst.Attribute) -> Value:
+    narrowed = _narrowed(interpreter, node)
+    if narrowed is not None:
+        return narrowed
     return attributes.read_attribute(interpreter, node, evaluate(interpreter, node.value), node.attr.value)
 
 
@@ -361,7 +364,9 @@ def index_values(interpreter: Interpreter, node: cst.Subscript) -> tuple[Value, 
 
 
 def _subscript(interpreter: Interpreter, node: cst.Subscript) -> Value:
-
+    narrowed = _narrowed(interpreter, node)
+    if narrowed is not None:
+        return narrowed
     receiver = evaluate(interpreter, node.value)
     return subscripts.read_item(interpreter, node, receiver, index_values(interpreter, node))
 

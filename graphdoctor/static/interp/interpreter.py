@@ -124,7 +124,7 @@ class Interpreter:
         #: Summaries of constructors of imported modules, called for objects of classes of the scanned file.
         self.constructor_summaries: CallSummaries = {}
         self.lookups = project.lookups
-        self.summaries = Summaries(self.lookups)
+        self.summaries = Summaries(self.lookups, self.noted)
         #: The attributes that constructors stored in their objects, by the keys of ``summaries``.
         self.stored_by_constructor: dict[Hashable, Names] = {}
         #: How often the graph ended so far, and the keys of the calls in which it ended.
@@ -190,6 +190,11 @@ class Interpreter:
         if self.main is not None and self.main.key == key:
             return self.main
         return self.project.library.get(key)
+
+    def noted(self) -> tuple[int, ...]:
+        """Counts of what calls leave behind in the interpreter, apart from what objects hold."""
+        used = len(self.used_defaults) + len(self.read_properties)
+        return len(self.sink.hits), self.sink.others, used, len(self.builds), len(self.project.rebound)
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: Any) -> None:
         """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error."""

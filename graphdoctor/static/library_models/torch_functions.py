@@ -61,7 +61,9 @@ def call_torch(
         return _CONSTANT_RESULTS[qualname]
     package, _, name = qualname.rpartition(".")
     if package.split(".")[:2] == ["torch", "distributions"]:
-        return ExternalObject(qualname)
+        # ``Independent`` counts dimensions differently; all else it takes from the distribution that it is made of.
+        wraps = name == "Independent" and args and isinstance(args[0], ExternalObject)
+        return args[0] if wraps else ExternalObject(qualname)
     if package == "torch._C" and name.startswith(("_is_", "_are_", "_has_")):
         return PythonValue("bool")
     if package in ("torch", "torch._C", "torch._VF"):

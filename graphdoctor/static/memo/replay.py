@@ -142,7 +142,7 @@ class Call:
         self._steps = interpreter.steps
         self._graph_ends = interpreter.graph_ends
         self._first = len(interpreter.sink.hits)
-        self._others = self._noted()
+        _, *self._others = interpreter.noted()
         self._begun = interpreter.assigned_first
 
     def replayed(self) -> Value | None:
@@ -188,19 +188,15 @@ class Call:
             return Class(self._state.classes[number], exact)
         return value.kind(*self._decoded(value.of, objects))
 
-    def _noted(self) -> tuple[int, ...]:
-        """Counts of what a summary cannot hold: where they grow during a call, it is not kept."""
-        interpreter = self._interpreter
-        used = len(interpreter.used_defaults) + len(interpreter.read_properties)
-        return interpreter.sink.others, used, len(interpreter.builds)
-
     def keep(self, result: Value) -> None:
         """Keep a summary of the call, unless a lookup it made is not known."""
         interpreter, state = self._interpreter, self._state
         log = interpreter.lookups.since(0) or ()
         quick = interpreter.steps - self._steps < _FEWEST_STEPS
-        # A region that begins in the call says that the file compiles something.
-        if quick or self._noted() != self._others or None in log or interpreter.assigned_first is not self._begun:
+        # Of what is noted a summary holds only the hits. A region that begins in the call says that the file compiles
+        # something.
+        others = [*interpreter.noted()[1:]]
+        if quick or others != self._others or None in log or interpreter.assigned_first is not self._begun:
             return
         try:
             frozen = state.frozen(result)

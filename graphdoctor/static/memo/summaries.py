@@ -6,12 +6,13 @@ constructor of a file is annotated with.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from collections.abc import Mapping as Names
 from typing import TYPE_CHECKING
 
 from graphdoctor.static.domain.class_lookups import Lookup, LookupLog
 from graphdoctor.static.domain.events import Block
+from graphdoctor.static.domain.fast_frozen import frozen
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
 from graphdoctor.static.domain.values import Function, Instance, Mapping, OneOf, Seq, Value
 
@@ -22,26 +23,72 @@ if TYPE_CHECKING:
 _MOST_ATTRIBUTES = 8
 
 
-class Summaries:
-    """The results of calls by their arguments, with the lookups in classes that ``lookups`` recorded meanwhile."""
+@frozen
+class Mark:
+    """Where a call begins: the position of the lookup log, and what the interpreter had noted until then."""
 
-    def __init__(self, lookups: LookupLog) -> None:
+    lookups: int | None
+    noted: tuple[int, ...]
+
+
+@frozen
+class _Known:
+    """What a call gave on a path of calls, in which recording, if in one, and the lookups made in it.
+
+    The lookups are None where they were not recorded, or the call left something behind, such as a hit of a rule.
+    """
+
+    path: _Path
+    value: Value
+    recording: int | None
+    lookups: tuple[Lookup | None, ...] | None
+
+
+class Summaries:
+    """The results of calls by their arguments, with the lookups in classes that ``lookups`` recorded meanwhile.
+
+    ``noted`` counts what calls leave behind besides their results.
+    """
+
+    def __init__(self, lookups: LookupLog, noted: Callable[[], tuple[int, ...]]) -> None:
         self._lookups = lookups
-        self._known: dict[Hashable, list[tuple[_Path, Value, tuple[Lookup | None, ...] | None]]] = {}
+        self._noted = noted
+        self._known: dict[Hashable, list[_Known]] = {}
+        #: How often a result was taken of a call that may have left something behind.
+        self._taken = 0
+
+    def mark(self) -> Mark:
+        """To be taken when a call begins."""
+        return Mark(self._lookups.position(), (*self._noted(), self._taken))
 
     def find(self, key: Hashable, frame: Frame) -> Value | None:
-        """The result of a call from ``frame``, where one from a path that is at least as sure was interpreted."""
-        for path, value, lookups in self._known.get(key, ()):
-            if _covers(path, frame) and (lookups is not None or self._lookups.log is None):
-                self._lookups.replay(lookups)
-                return value
+        """The result of a call from ``frame``, where one from a path that is at least as sure was interpreted.
+
+        While a call is recorded for other files, what an earlier call left behind is no part of it: such a call is
+        interpreted again.
+        """
+        recording = self._recording()
+        for known in self._known.get(key, ()):
+            if not _covers(known.path, frame):
+                continue
+            if known.lookups is not None:
+                self._lookups.replay(known.lookups)
+                return known.value
+            if recording in (None, known.recording):
+                self._taken += 1
+                return known.value
         return None
 
-    def keep(self, key: Hashable, frame: Frame, value: Value, mark: int | None = None) -> None:
-        """Remember the result of a call from ``frame``; ``mark`` is the position of the lookup log when it began."""
+    def keep(self, key: Hashable, frame: Frame, value: Value, mark: Mark | None = None) -> None:
+        """Remember the result of a call from ``frame`` that began at ``mark``."""
         block = frame.whole_frame if frame.compiled else None
         path = frame.muted, frame.conditional, frame.untaken, frame.recomputed, block
-        self._known.setdefault(key, []).append((path, value, self._lookups.since(mark)))
+        left_nothing = mark is not None and mark.noted == (*self._noted(), self._taken)
+        lookups = self._lookups.since(mark.lookups) if mark is not None and left_nothing else None
+        self._known.setdefault(key, []).append(_Known(path, value, self._recording(), lookups))
+
+    def _recording(self) -> int | None:
+        return None if self._lookups.log is None else self._lookups.recordings
 
 
 #: Of a frame: muted, conditional, untaken, recomputed, whole_frame.

@@ -199,6 +199,7 @@ def steps(
             instance = made(info)
             group = Mapping((("params", Seq("list", None, Tensor("float", owned=True))),), UNKNOWN)
             instance.attrs["param_groups"] = Seq("list", None, group)
+            instance.attrs["state"] = Mapping((), Mapping((), UNKNOWN))
             closure = definitions.parameters(step.info.node.params)[1:2]
             yield step.to(instance), {param.name.value: NONE for param in closure}
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Call, Convert, GetAttr, Truth
-from graphdoctor.static.domain.values import SkippedDefault
+from graphdoctor.static.domain.values import SkippedDefault, Tensor
 
 
 def run(events, body: str):
@@ -362,3 +362,19 @@ def test_what_runs_for_a_tensor_of_a_rare_layout_is_possible(tmp_path, asked):
     )
     found = analyse([(file, file.name)]).findings
     assert [f.location.line for f in found if f.confidence != "possible"] == [11]
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("if torch.is_tensor(held['sum']):\n    return x\nif held['sum'] > 0:\n    return -x\nreturn x", 0),
+        ("if isinstance(held['sum'], torch.Tensor) and held['sum'] > 0:\n    return -x\nreturn x", 1),
+        ("if not torch.is_tensor(held['sum']):\n    held['sum'] = x\n    if held['sum'] > 0:\n        return -x", 1),
+        ("if not torch.is_tensor(held['sum']):\n    held.update(sum=x)\n    if held['sum'] > 0:\n        return -x", 1),
+        ("if not torch.is_tensor(held['sum']):\n    held = {'sum': x}\n    if held['sum'] > 0:\n        return -x", 1),
+        ("pair = (held['sum'], x)\nif torch.is_tensor(pair[0]) and pair[0] > 0:\n    return -x\nreturn x", 1),
+    ],
+)
+def test_the_kind_of_an_item_is_known_behind_its_test_until_it_is_stored(events, body, count):
+    found = run(events, "held = {'sum': x if x.shape[0] > 2 else 1}\n" + body)
+    assert sum(isinstance(e, Truth) and type(e.value) is Tensor for e in found) == count

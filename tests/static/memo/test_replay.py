@@ -48,6 +48,8 @@ CONFIG = """
 #: Enough to be worth telling again.
 WORK = "\n".join(f"        y = y + x.mean() * {n} - x.sum() / {n + 1}" for n in range(20))
 HELPER = f"""
+    seen = False
+
     class Cache:
         def __init__(self, config):
             self.rows = None
@@ -95,6 +97,7 @@ def findings(files: list[Path]) -> list[list[tuple[str, int, str, str]]]:
         "y = y if type(config).loud else y.nonzero()",
         "cache.other = Cache(config); cache.rows = cache.other.kind == 'odd'",
         "y = y.item() if x.sum() > 0 else y",
+        "global seen; print(y) if seen else None; seen = config.loud",
     ],
 )
 def test_each_file_has_what_it_has_alone(tmp_path: Path, statement: str) -> None:
@@ -333,3 +336,38 @@ def test_a_constructor_that_finds_code_of_the_file_is_no_other_files_constructor
         file.write_text(f"{part}{file.read_text()}    found = {found}\n")
     first, second = steps([one, one.with_name("other.py")])
     assert (second < first / 2) == (found == "'plain'")
+
+
+INNER = f"""
+    def inner(x):
+        print(x)
+        return x + 1
+
+    def other(x):
+        return inner(x * 2) - 1
+
+    def outer(x):
+        y = x
+{WORK}
+        return inner(x * 2) + y
+"""
+TWO_CALLS = """
+    import torch.nn as nn
+    from pkg.helper import other, outer
+
+
+    class Net(nn.Module):
+        def forward(self, x):
+            {first}return outer(x + 1)
+"""
+
+
+def test_what_an_inner_call_finds_is_of_the_outer_call_though_it_was_found_before(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").touch()
+    (tmp_path / "pkg" / "helper.py").write_text(textwrap.dedent(INNER))
+    files = [tmp_path / "pkg" / "one.py", tmp_path / "pkg" / "two.py"]
+    for file, first in zip(files, ("x = other(x); ", ""), strict=True):
+        file.write_text(textwrap.dedent(TWO_CALLS.replace("{first}", first)))
+    one, two = findings(files)
+    assert one == two == findings(files[1:])[0] != []

@@ -53,3 +53,13 @@ def test_what_a_group_holds_is_not_known_by_its_place_beside_others(tmp_path):
     file.write_text(OPTIMIZER.format(base="Optimizer").replace("norm = torch.norm", lines))
     found = analyse([(file, file.name)]).findings
     assert [file.read_text().splitlines()[f.location.line - 1].strip() for f in found] == ["if norm == 0:"]
+
+
+def test_what_an_optimizer_keeps_of_a_parameter_is_known_where_it_was_put(tmp_path):
+    file = tmp_path / "model.py"
+    kept = "state['norm'] = norm if group['careful'] else 1.0\n                "
+    asked = "if torch.is_tensor(state['norm']):\n                    norm = norm * 2\n                "
+    asked += "elif state['norm'] == 1:\n                    norm = norm * 3\n                if norm == 0"
+    file.write_text(OPTIMIZER.format(base="Optimizer").replace("if norm == 0", kept + asked))
+    found = analyse([(file, file.name)]).findings
+    assert [file.read_text().splitlines()[f.location.line - 1].strip() for f in found] == ["if norm == 0:"]
