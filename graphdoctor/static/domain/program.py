@@ -34,8 +34,7 @@ class Scope:
     parent: Scope | None = None
     #: Names declared ``global`` or ``nonlocal`` here.
     outer: set[str] = field(default_factory=set)
-    #: Names of which an attribute or item was ever narrowed here (``x`` of ``x.mask``): assigning any other name
-    #: forgets nothing.
+    #: Names of which an attribute or item was ever narrowed here: assigning any other name forgets nothing.
     narrowed: set[str] = field(default_factory=set)
 
     def holder(self, name: str) -> Scope | None:
@@ -122,8 +121,7 @@ class ModuleInfo:
 
     @cached_property
     def root(self) -> Path:
-        """The folder that contains its top-level package, found by the name of the module, since folders need no
-        ``__init__.py``."""
+        """The folder that contains its top-level package. By its name: a folder needs no ``__init__.py``."""
         file, parts = self.source.resolved, tuple(self.name.split("."))
         place = file.parent if file.stem == "__init__" else file.with_suffix("")
         if place.parts[-len(parts) :] == parts:
@@ -255,8 +253,7 @@ class ClassInfo:
         return found
 
     def counts(self, name: str) -> bool:
-        """Whether a method other than the constructor adds to the attribute ``name``, so that each call may find
-        another number."""
+        """Whether a method, not the constructor, adds to the attribute ``name``: each call may find another number."""
         found = any(name in info.module.counters.get(info.name, ()) for info in self.mro)
         if self.lookups.log is not None:
             self.lookups.log.append((self, "counts", (name,), found))
@@ -271,8 +268,7 @@ class ClassInfo:
         return found
 
     def lookup_in_subclasses(self, name: str) -> Value | None:
-        """The class attribute ``name`` of an object that may be of a subclass, which may have another name or table
-        there.
+        """The class attribute ``name`` of an object that may be of a subclass, with another name or table there.
 
         A field has its default, or another number.
         """
@@ -317,16 +313,6 @@ class ClassInfo:
     def derives(self, *qualnames: str) -> bool:
         """True when one of its bases outside the scanned code is named so."""
         return any(name in qualnames for name in self.externals)
-
-
-#: Bases whose forward calls ``update`` and ``compute``.
-METRICS = ("torchmetrics.Metric", "torchmetrics.metric.Metric")
-
-#: Bases whose step users compile.
-OPTIMIZERS = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
-
-#: Bases whose fields are set like those of a dataclass, after validation by code that is not Python.
-PYDANTIC_MODELS = ("pydantic.BaseModel", "pydantic.main.BaseModel")
 
 
 class Project:

@@ -262,7 +262,7 @@ def call_function(
     """Follow a call into a function of the scanned code."""
     info = function.info
     layer = function.bound.info.recurrent_layer if isinstance(function.bound, Instance) else None
-    if layer is not None and info.name not in ("forward", *CONSTRUCTORS):
+    if layer is not None and info.name not in ("forward", *objects.CONSTRUCTORS):
         interpreter.emit(Call, node, qualname=f"{layer}.{info.name}", args=args, kwargs=kwargs, receiver=function.bound)
     if function.bound is not None:
         args = (function.bound, *args)
@@ -271,12 +271,12 @@ def call_function(
         return given
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
-    if not (frame.compiled or frame.guessed or _worth_following(interpreter, info, args)):
+    if not (frame.compiled or frame.guessed or objects.may_matter(interpreter, info, args)):
         promised = arguments.promised(interpreter, info)
         return promised if type(promised) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
     names = _widened(interpreter, info, names)
     key = call_key(info, function, names, frame.compiled)
-    built = function.bound if info.name in CONSTRUCTORS and isinstance(function.bound, Instance) else None
+    built = function.bound if info.name in objects.CONSTRUCTORS and isinstance(function.bound, Instance) else None
     known = _recall(interpreter, key, built) if key is not None else None
     if known is not None:
         return known
@@ -371,30 +371,6 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
             return run_body(interpreter, inner, info)
     finally:
         interpreter.active.pop()
-
-
-def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
-    """Whether a call outside regions may matter for what is compiled.
-
-    That is so for functions of the scanned file and constructors; elsewhere, for functions that make modules, that a
-    constructor calls, or that wrap a function they are given.
-    """
-    if info.module is interpreter.main or info.name in CONSTRUCTORS:
-        return True
-    caller = interpreter.frame.function if info.owner is None else None
-    stored = caller is not None and caller.module is interpreter.main and _constructs(interpreter)
-    wraps = any(type(arg) is Function for arg in args) and info.gives_own_function
-    return stored or wraps or objects.builds_module(interpreter, info)
-
-
-def _constructs(interpreter: Interpreter) -> bool:
-    """Whether a constructor of the scanned file is running, perhaps in a helper such as ``self.build_head()``."""
-    running = (frame.function for frame in interpreter.frames)
-    return any(f is not None and f.name in CONSTRUCTORS and f.module is interpreter.main for f in running)
-
-
-#: Methods that initialise an object.
-CONSTRUCTORS = ("__init__", "__post_init__")
 
 
 def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Value:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.decorators import (
     DEFAULT_OF_LOOKUP,
     NOTHING,
@@ -17,7 +18,7 @@ from graphdoctor.static.domain.decorators import (
     is_of_other_compiler,
 )
 from graphdoctor.static.domain.events import Compile
-from graphdoctor.static.domain.program import PYDANTIC_MODELS, ClassInfo, FunctionInfo, Scope
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import join, mark_assumed, options
 from graphdoctor.static.domain.values import (
     NONE,
@@ -249,7 +250,7 @@ def named_tuple(interpreter: Interpreter, args: tuple[Value, ...]) -> Value:
 
 def _fields(info: ClassInfo, node: cst.ClassDef) -> tuple[str, ...]:
     inherited = tuple(f for base in info.bases if isinstance(base, Class) for f in base.info.fields)
-    if not (info.dataclass or inherited or info.derives("typing.NamedTuple", *PYDANTIC_MODELS)):
+    if not (info.dataclass or inherited or info.derives("typing.NamedTuple", *torch_tables.PYDANTIC_MODELS)):
         return ()
     own = [
         small.target.value

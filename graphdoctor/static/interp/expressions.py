@@ -107,7 +107,6 @@ def truth(
     interpreter: Interpreter, node: cst.BaseExpression, value: Value, context: str, branch: cst.CSTNode | None = None
 ) -> bool | None:
     """Whether ``value`` is true. Emits ``Truth`` when it may be tensor data."""
-
     if may_be_tensor(value):
         interpreter.emit(Truth, node, value=value, context=context, branch=branch)
     elif context != "assert" and is_read(value):
@@ -328,10 +327,9 @@ def _comparison(interpreter: Interpreter, node: cst.Comparison) -> Value:
 
 
 def _narrowed(interpreter: Interpreter, node: cst.Attribute | cst.Subscript) -> Value | None:
-    """What a condition says of ``node`` here, if one does."""
+    """The value to which a condition narrowed ``node`` here, if one did."""
     scope = interpreter.frame.scope
-    name = conditions.dotted(node) if scope.narrowed else None
-    return None if name is None else scope.names.get(name)
+    return scope.names.get(conditions.dotted(node) or "") if scope.narrowed else None
 
 
 def _attribute(interpreter: Interpreter, node: cst.Attribute) -> Value:

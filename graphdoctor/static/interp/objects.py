@@ -6,8 +6,9 @@ import re
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.program import PYDANTIC_MODELS, ClassInfo, FunctionInfo
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
 from graphdoctor.static.domain.value_functions import join
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -59,7 +60,7 @@ def instantiate(
         # In another module it mostly checks the fields for all subclasses: that costs more than it shows.
         if isinstance(post, Function) and post.info.module is info.module:
             calls.call_function(interpreter, node, post.to(instance), (), {})
-    if interpreter.frame.compiled and info.derives(*PYDANTIC_MODELS):
+    if interpreter.frame.compiled and info.derives(*torch_tables.PYDANTIC_MODELS):
         interpreter.emit(Call, node, qualname="pydantic.BaseModel", args=args, kwargs=kwargs, receiver=None)
         pydantic_models.validate(interpreter, node, instance, [name for name in info.fields if name in kwargs])
     if info.is_module and interpreter.frame.compiled:
@@ -124,3 +125,27 @@ def _makes_module(interpreter: Interpreter, info: FunctionInfo, owner: str, name
     if isinstance(named, Class):
         return named.info.is_module
     return isinstance(named, Function) and depth < _DEEPEST and builds_module(interpreter, named.info, depth + 1)
+
+
+def may_matter(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
+    """Whether a call outside regions may matter for what is compiled.
+
+    That is so for functions of the scanned file and constructors; elsewhere, for functions that make modules, that a
+    constructor calls, or that wrap a function they are given.
+    """
+    if info.module is interpreter.main or info.name in CONSTRUCTORS:
+        return True
+    caller = interpreter.frame.function if info.owner is None else None
+    stored = caller is not None and caller.module is interpreter.main and _constructs(interpreter)
+    wraps = any(type(arg) is Function for arg in args) and info.gives_own_function
+    return stored or wraps or builds_module(interpreter, info)
+
+
+def _constructs(interpreter: Interpreter) -> bool:
+    """Whether a constructor of the scanned file is running, perhaps in a helper such as ``self.build_head()``."""
+    running = (frame.function for frame in interpreter.frames)
+    return any(f is not None and f.name in CONSTRUCTORS and f.module is interpreter.main for f in running)
+
+
+#: Methods that initialise an object.
+CONSTRUCTORS = ("__init__", "__post_init__")

@@ -9,7 +9,6 @@ import libcst as cst
 from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import Call, Compile
 from graphdoctor.static.domain.held_objects import held_objects
-from graphdoctor.static.domain.program import METRICS
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
     HOOKS,
@@ -143,7 +142,7 @@ def _store(interpreter: Interpreter, target: Instance, name: str, args: tuple[Va
             objects.add_child(target, value)
         kept = _buffer(value) if name == "register_buffer" else value
         return named_attributes.store(target, first, _owned(kept))
-    if name == "add_state" and target.info.derives(*METRICS):
+    if name == "add_state" and target.info.derives(*torch_tables.METRICS):
         default = _argument(args, kwargs, 1, "default")
         return named_attributes.store(target, first, default if isinstance(default, Seq) else _buffer(default))
     if name == "__setattr__":

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static.domain.program import METRICS, FunctionInfo
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.torch_tables import words
 from graphdoctor.static.domain.value_functions import as_arguments, join, options
 from graphdoctor.static.domain.values import (
@@ -79,7 +80,7 @@ def _is_called(info: FunctionInfo) -> bool:
     """
     if info.owner is None or info.name == "forward":
         return info.name == "forward"
-    metric = info.name == "update" and info.owner.derives(*METRICS)
+    metric = info.name == "update" and info.owner.derives(*torch_tables.METRICS)
     return metric or (info.name.startswith("forward_") and info.owner.lookup("forward") is None)
 
 

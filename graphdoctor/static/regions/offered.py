@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
-from graphdoctor.static.domain.program import METRICS, OPTIMIZERS, ClassInfo, FunctionInfo, ModuleInfo
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import (
@@ -178,7 +179,7 @@ def metrics(
     """``update`` and ``compute`` of each public metric of torchmetrics, which a call of the metric runs."""
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is not None and name in public and info.derives(*METRICS) and not _has_forward(info):
+        if info is not None and name in public and info.derives(*torch_tables.METRICS) and not _has_forward(info):
             update, compute = info.lookup("update"), info.lookup("compute")
             if isinstance(update, Function) and isinstance(compute, Function):
                 instance = made(info)
@@ -194,7 +195,11 @@ def steps(
     """
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        step = info.lookup("step") if info is not None and name in public and info.derives(*OPTIMIZERS) else None
+        step = (
+            info.lookup("step")
+            if info is not None and name in public and info.derives(*torch_tables.OPTIMIZERS)
+            else None
+        )
         if info is not None and isinstance(step, Function):
             instance = made(info)
             group = Mapping((("params", Seq("list", None, Tensor("float", owned=True))),), UNKNOWN)
