@@ -283,7 +283,7 @@ def call_function(
     depth = sum(1 for active in interpreter.active if active is info)
     if depth > 1 or len(interpreter.frames) > interpreter.MAX_DEPTH:
         return UNKNOWN
-    graph_ends, mark = interpreter.graph_ends, interpreter.summaries.mark()
+    graph_ends, mark = interpreter.graph_ends, interpreter.summaries.mark(interpreter.noted())
     if frame.compiled:
         interpreter.reach(info, names)
         wrappers.interpret_wrappers(interpreter, node, info)
@@ -295,7 +295,7 @@ def call_function(
         raise
     ends_graph = interpreter.graph_ends != graph_ends
     if key is not None:
-        interpreter.summaries.keep(key, frame, result, mark)
+        interpreter.summaries.keep(key, frame, result, mark, interpreter.noted())
         if built is not None:
             interpreter.stored_by_constructor[key] = dict(built.attrs)
         if ends_graph:

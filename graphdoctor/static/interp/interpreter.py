@@ -124,7 +124,7 @@ class Interpreter:
         #: Summaries of constructors of imported modules, called for objects of classes of the scanned file.
         self.constructor_summaries: CallSummaries = {}
         self.lookups = project.lookups
-        self.summaries = Summaries(self.lookups, self.noted)
+        self.summaries = Summaries(self.lookups)
         #: The attributes that constructors stored in their objects, by the keys of ``summaries``.
         self.stored_by_constructor: dict[Hashable, Names] = {}
         #: How often the graph ended so far, and the keys of the calls in which it ended.
