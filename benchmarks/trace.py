@@ -102,7 +102,7 @@ def of_rank(trace: bytes, rank: int) -> bytes:
 
 
 def repeated(trace: bytes) -> Iterator[bytes]:
-    """``trace`` without end, the frames of each repetition numbered behind those of the one before."""
+    """``trace`` without end, the frames of each repetition numbered after those of the one before."""
     parts = _FRAME.split(trace)
     frames = 1 + max((int(number) for number in parts[2::3]), default=0)
     for repetition in range(1 << 30):

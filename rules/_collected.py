@@ -35,8 +35,8 @@ class Lists:
         assigned = around if isinstance(around, cst.Assign) else None
         if assigned is not None:
             name = dotted(assigned.targets[0].target)
-            behind = name and name != "_" and self.reads_list(name, self._places.behind(assigned))
-            return name if behind else None
+            is_read = name and name != "_" and self.reads_list(name, self._places.following(assigned))
+            return name if is_read else None
         called = self._parents[around] if isinstance(around, cst.Arg) else None
         last = dotted(called.func).rpartition(".")[2] if isinstance(called, cst.Call) else ""
         handed = isinstance(called, cst.Call) and last not in (*NO_READS, *NO_ELEMENTS)

@@ -94,7 +94,7 @@ class Gradients:
                 continue
             if step.node in seen or step.node not in self._owners:
                 continue
-            calls = self._behind(position)
+            calls = self._following(position)
             seen |= {step.node} if calls else set()
             for group in _by_model(calls):
                 several = any(together(a.path, b.path) is not None for a in group for b in group if a is not b)
@@ -124,7 +124,7 @@ class Gradients:
             stack += [(child, inner) for child in children(node)]
         return found
 
-    def _behind(self, position: int) -> list[Operation]:
+    def _following(self, position: int) -> list[Operation]:
         """The graph calls that the value of a backward pass comes from, where it, or a caller, shows that."""
         step: Operation | None = self._log[position]
         values: list[cst.CSTNode] = []

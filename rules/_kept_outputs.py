@@ -49,7 +49,7 @@ class _State:
 
 
 def _merged(states: Sequence[_State]) -> _State:
-    """What holds behind several paths: what one of them drops is gone."""
+    """The state after several paths: a name that one of them rebinds is no longer kept."""
     dropped = set[str]().union(*(state.dropped for state in states))
     names = set[str]().union(*(state.names for state in states)) - dropped
     overwritten = set[str]().union(*(state.overwritten for state in states)) - dropped
@@ -95,7 +95,7 @@ class Outputs:
         return self._given
 
     def read_after_loop(self) -> Kept | None:
-        """The list that collects the outputs of a loop and is read behind it."""
+        """The list that collects the outputs of a loop and is read after it."""
         collected = self._comprehension()
         if collected is not None:
             return None if self._pending else collected
@@ -107,7 +107,7 @@ class Outputs:
             if (
                 self._lists.is_list(name, loop)
                 and loop in self._above(node)
-                and self._lists.reads_list(name, self._places.behind(loop))
+                and self._lists.reads_list(name, self._places.following(loop))
             ):
                 return Kept(name, node, loop)
         return None
@@ -142,7 +142,7 @@ class Outputs:
     # The way through the statements.
 
     def _follow(self) -> None:
-        """Walk what comes behind the call, round its loops once, up to the end of the body."""
+        """Walk the statements after the call, its loops once more, up to the end of the body."""
         if self._begun:
             return
         node: cst.CSTNode = self._call
@@ -321,7 +321,7 @@ class Outputs:
                 self._given = Kept(self._is_output(arg.value) or "", arg.value)
 
     def _beside(self, node: cst.BaseExpression, call: cst.CSTNode) -> None:
-        """What is computed with beside a call in the same expression is read behind it: ``a - fast(y)``."""
+        """An operand beside a call in the same expression is read after it: ``a - fast(y)``."""
         for around in until(self._above(call), self._parents.get(node)):
             sides = [around.left, around.right] if isinstance(around, cst.BinaryOperation) else []
             if isinstance(around, cst.Call) and around not in self._calls:

@@ -14,7 +14,7 @@ from ._shared import function_named
 
 ADVICE = (
     "call `torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False)` in place of this class, which runs "
-    "the function anew in its backward: that is compiled to one graph"
+    "the function again in its backward: that is compiled to one graph"
 )
 
 

@@ -15,7 +15,7 @@ SCOPES = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
 class Places:
-    """What the nodes of a body stand in, and what comes behind them."""
+    """For the nodes of a body: the blocks around them and the statements after them."""
 
     def __init__(self, body: cst.CSTNode) -> None:
         self.body = body
@@ -38,8 +38,8 @@ class Places:
             below = node
         return None
 
-    def behind(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The statements that come behind ``node``, one block after the other."""
+    def following(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The statements after ``node``, one block after the other."""
         for around in self.above(node):
             if isinstance(around, (cst.IndentedBlock, cst.Module, cst.SimpleStatementLine)):
                 statements = list(around.body)

@@ -16,7 +16,7 @@ _COMPUTES = (cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, 
 
 
 def computes_nothing(event: Event) -> bool:
-    """Whether the graph ended before ``event``, and nothing behind that, up to the end of the function, computes.
+    """Whether the graph ended before ``event``, and nothing after that, up to the end of the function, computes.
 
     Dynamo keeps no code of a graph without operations, and so no guards: what changes there compiles nothing again.
     """
@@ -29,8 +29,8 @@ def computes_nothing(event: Event) -> bool:
         return False
     source, own = event.site.module, {id(node) for node in _own(event)}
     end = source.location(last.test if isinstance(last, cst.If) else last)
-    behind = (source.location(node) for kind in _COMPUTES for node in find(function.body, kind) if id(node) not in own)
-    return not any((place.line, place.column) >= (end.end_line, end.end_column) for place in behind)
+    later = (source.location(node) for kind in _COMPUTES for node in find(function.body, kind) if id(node) not in own)
+    return not any((place.line, place.column) >= (end.end_line, end.end_column) for place in later)
 
 
 def _own(event: Event) -> Iterator[cst.CSTNode]:

@@ -6,8 +6,8 @@ on an item of a list or dictionary that they hold: `self.stats["steps"] += 1`.
 Why: Dynamo guards on the value: an int of a module, a class or a global is a constant, so each call finds a changed one
 and compiles again, and after 8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled; a
 float, or an int of an object that the caller passes, such as a cache, becomes a symbol with the second value.
-`dynamic=True` does not help. Behind the symbol nothing compiles again, which is a note. A plain object whose method
-breaks the graph is passed to what follows in that method. Behind a break, up to the end of the function, where nothing
+`dynamic=True` does not help. After the symbol nothing compiles again, which is a note. A plain object whose method
+breaks the graph is passed to what follows in that method. After a break, up to the end of the function, where nothing
 is computed, nothing is compiled, and nothing is said.
 
 Fix: Count in the code that calls the model, or make the counter a tensor buffer:
@@ -338,7 +338,7 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
     if symbol and _is_spelled_out(event):
         return None
     if symbol:
-        cost = "the second value is compiled again, with a symbol in its place"
+        cost = "the second value is compiled again, as a symbol"
     return Hit(
         event,
         f"{code(event)} {when}, and {cost}",

@@ -197,7 +197,7 @@ def check_getattr(event: GetAttr) -> Hit | None:
     cost = f"`{event.site.function}` runs uncompiled as a whole" if reads else consequence(event)
     return Hit(
         event,
-        f"{code(event)} is looked up by a method of `dict` that stands for `__getattr__`, and Dynamo traces none that "
+        f"{code(event)} is looked up by a method of `dict` used as `__getattr__`, and Dynamo traces no method that "
         f"is written in C: {cost}",
         "write `__getattr__` in Python, or read the entry: `settings['name']`",
         certainty(event),
@@ -209,7 +209,7 @@ def check_setattr(event: SetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} is stored by a method of `dict` that stands for `__setattr__`, and Dynamo traces none that is "
+        f"{code(event)} is stored by a method of `dict` used as `__setattr__`, and Dynamo traces no method that is "
         f"written in C: {consequence(event)}",
         "write `__setattr__` in Python, or store the entry: `outputs['name'] = value`",
         certainty(event),

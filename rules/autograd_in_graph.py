@@ -659,7 +659,7 @@ def check_getattr(event: GetAttr) -> Hit | None:
         return _saved_variables(event) if is_autograd_context(event.receiver) else None
     if event.name != "grad_fn" or not may_be_tensor(event.receiver) or _is_leaf(event.receiver):
         return None
-    return replace(_hit(event, "ask `requires_grad`, which is traced", event.receiver), confidence="likely")
+    return replace(_hit(event, "test `requires_grad`, which is traced", event.receiver), confidence="likely")
 
 
 def _is_leaf(value: Value) -> bool:
@@ -670,9 +670,9 @@ def _is_leaf(value: Value) -> bool:
 
 def _saved_variables(event: GetAttr) -> Hit | None:
     """An old name that is empty while tracing. A loop over nothing breaks nowhere, and the gradient is another."""
-    follows = "what leads to it runs uncompiled as a whole"
+    follows = "the function that computes the gradient runs uncompiled as a whole"
     if isinstance(event.site.statement, cst.For):
-        follows = "the loop makes no rounds, and the gradient is wrong without a word"
+        follows = "the loop has no iterations, and the gradient is silently wrong"
     return Hit(
         event,
         f"{code(event)} is empty in a backward that Dynamo traces: {follows}",
@@ -694,7 +694,7 @@ def check_setattr(event: SetAttr) -> Hit | None:
 def _hit(event: Call | GetAttr | SetAttr, suggestion: str, value: Value | None = None) -> Hit:
     return Hit(
         event,
-        f"{code(event)} acts on autograd's bookkeeping: {consequence(event)}",
+        f"{code(event)} reads or changes the state of autograd: {consequence(event)}",
         OWN_CHECKPOINT if is_in_own_checkpoint(event) else suggestion,
         certainty(event, value),
     )

@@ -117,7 +117,7 @@ def check_call(event: Call) -> Hit | None:
         return _hit(event, "accepts only bools, not tensor data", 'use `torch._assert_async(condition, "message")`')
     message = event.kwargs.get("message") or (event.args[1] if len(event.args) > 1 else UNKNOWN)
     if name in CHECKS and all(map(_is_text, options(message))):
-        hit = _hit(event, "has a text as its message, not a function", "put `lambda:` before the text")
+        hit = _hit(event, "has a string as its message, not a function", "put `lambda:` before the string")
         return replace(hit, torch=">=2.10,<2.15")
     if _message_has_closure(event.node):
         return _hit(event, "has a message with a closure, which is not traced", "make the message a constant string")

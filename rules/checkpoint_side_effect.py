@@ -1,4 +1,4 @@
-"""A checkpointed function changes what outlives it.
+"""A checkpointed function changes state outside of it.
 
 What: Inside a function that is run by `torch.utils.checkpoint.checkpoint`, an attribute of an object is set to what the
 function computes, a list or dict that outlives the call is changed, or a global variable is.
@@ -6,7 +6,7 @@ function computes, a list or dict that outlives the call is changed, or a global
 Why: Dynamo puts the function into the graph as one operator that is run a second time in the backward pass. What it
 changes outside would be changed twice, so the graph ends at the `checkpoint`. Buffers may be written in place.
 
-Fix: Return the value from the function, and store it behind the call of `checkpoint`.
+Fix: Return the value from the function, and store it after the call of `checkpoint`.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def _hit(event: Event) -> Hit:
     statement = code(event, event.site.statement)
     return Hit(
         event,
-        f"{statement} in a checkpointed function changes what outlives it: {consequence(event)}",
-        "return the value from the function, and store it behind the call of `checkpoint`",
+        f"{statement} in a checkpointed function changes state outside of it: {consequence(event)}",
+        "return the value from the function, and store it after the call of `checkpoint`",
         certainty(event),
     )

@@ -143,13 +143,13 @@ def check_call(event: Call) -> Hit | None:
     if within(event.qualname, _SPANS):
         return Hit(
             event,
-            f"{code(event)} is about a span of time, whose type is not traced by Dynamo: {consequence(event)}",
-            "give the compiled function the number of seconds",
+            f"{code(event)} computes with a span of time, whose type Dynamo does not trace: {consequence(event)}",
+            "pass the number of seconds to the compiled function",
             certainty(event),
         )
     return Hit(
         event,
-        f"{code(event)} uses the clock: {consequence(event)}",
+        f"{code(event)} reads the clock: {consequence(event)}",
         "measure around the call of the compiled function",
         certainty(event),
     )

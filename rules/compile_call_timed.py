@@ -116,5 +116,5 @@ def check_timed(event: Timed) -> Hit | None:
     source, function = event.site.module, function_named(event)
     if not _COMPILE_TIME.search(speaks_of(event, source.text if function is None else source.code(function))):
         return None
-    words = f"{code(event)} holds no compilation: `torch.compile` returns at once, and the first call compiles"
-    return Hit(event, words, "call what was compiled once before the clock stops")
+    words = f"{code(event)} does not time the compilation: `torch.compile` returns at once, and the first call compiles"
+    return Hit(event, words, "call the compiled function once before the clock stops")

@@ -3,7 +3,7 @@
 What: `torch.compile`, or `compile` in place, in a `try` whose handler goes on without it, where nothing in the `try`
 calls what was compiled.
 
-Why: `torch.compile` returns at once and compiles nothing; the first call compiles, and raises behind the `try`. What
+Why: `torch.compile` returns at once and compiles nothing; the first call compiles, and raises after the `try`. What
 raises at once is an unknown mode, backend or option, and a Python that torch does not compile on. Handlers of other
 errors (`except ImportError`) or that raise are not reported, nor are those that speak of versions and platforms, a
 backend of another package, which may be missing; files that handle errors of compiled calls in another place, that say
@@ -186,9 +186,9 @@ def check_tried(event: Tried) -> Hit | None:
         return None
     return Hit(
         event,
-        "this `except` gets no error of the compilation: `torch.compile` returns at once, and the first call compiles, "
-        "behind the `try`; only wrong options and a Python that torch does not compile on raise here",
-        "call what was compiled once inside the `try`, or set `torch._dynamo.config.suppress_errors = True`",
+        "this `except` catches no error of the compilation: `torch.compile` returns at once, and the first call, after "
+        "the `try`, compiles; only wrong options and an unsupported version of Python raise here",
+        "call the compiled function once inside the `try`, or set `torch._dynamo.config.suppress_errors = True`",
         node=handler,
     )
 

@@ -1,7 +1,7 @@
 """The result of `torch.compile` is thrown away.
 
 What: `torch.compile(model)` as a statement of its own, or a function that binds the result to a name of its own which
-nothing reads behind that: `for layer in model.layers: layer = torch.compile(layer)`.
+nothing reads after that: `for layer in model.layers: layer = torch.compile(layer)`.
 
 Why: `torch.compile` returns a compiled wrapper and leaves its argument as it is. The program goes on with the
 uncompiled model, without any message.
@@ -186,7 +186,7 @@ def check_compile(event: Compile) -> Hit | None:
         return None
     return Hit(
         event,
-        f"nothing reads `{name}` behind {code(event)}, so nothing is compiled",
+        f"nothing reads `{name}` after {code(event)}, so nothing is compiled",
         "return the result, store it where the model is kept, or compile in place with `model.compile()`",
         "likely",
     )
@@ -215,7 +215,7 @@ def _dropped(event: Compile) -> str:
 
 
 def _runs_plain(event: Compile, module: cst.CSTNode) -> bool:
-    """Whether the top level calls the model itself behind the statement: ``fast = torch.compile(model); model(x)``."""
+    """Whether the top level calls the model itself after the statement: ``fast = torch.compile(model); model(x)``."""
     source, call = event.site.module, event.node
     first = call.args[0].value if isinstance(call, cst.Call) and call.args else None
     if not isinstance(first, cst.Name):

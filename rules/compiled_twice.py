@@ -168,14 +168,14 @@ def check_use(event: Use) -> Hit | None:
         return None
     if first is not None:
         sure = together(first.path, step.path)
-        return sure and Hit(event, f"{code(event)} compiles what is compiled already", "keep one of the two", sure)
+        return sure and Hit(event, f"{code(event)} compiles what is already compiled", "keep one of the two", sure)
     launched = next((s for s in tracked.steps if compiling_setup(s)), None)
     if launched is not None:
         sure = together(launched.path, step.path)
         words = f"{code(event)} compiles what `{launched.name[1:]}` of the Accelerator compiled"
         return sure and Hit(event, words, "remove it, or the Accelerator's `dynamo_plugin`", sure)
     if _rebound(event, tracked):
-        words = f"from the second iteration of the loop {code(event)} compiles what is compiled already"
+        words = f"from the second iteration of the loop {code(event)} compiles what is already compiled"
         return Hit(event, words, "compile once, before the loop")
     return None
 

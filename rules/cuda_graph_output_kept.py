@@ -2,13 +2,13 @@
 
 What: What a function gives that is compiled with CUDA graphs (`mode="reduce-overhead"`, `"max-autotune"`,
 `options={"triton.cudagraphs": True}` or `backend="cudagraphs"`), or a part or view of it, is read after the next call
-of such a function, the same or another one: a list collects it in a loop and is read behind the loop, a name keeps it,
+of such a function, the same or another one: a list collects it in a loop and is read after the loop, a name keeps it,
 also from one round to the next, or the next call is given it.
 
 Why: The tensors lie in the memory of the graph, which the next call writes. To read them then raises `RuntimeError:
 accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run`; where both calls only replay a
-graph, behind a warm-up, a tensor has the values of the later call, and nothing is said. While a `backward()` is
-outstanding they are kept, so calls with gradients are reported behind a `backward()` only. What is computed of them is
+graph, after a warm-up, a tensor has the values of the later call, and nothing is said. While a `backward()` is
+outstanding they are kept, so calls with gradients are reported only after a `backward()`. What is computed of them is
 a tensor of its own. A model that stays on the CPU uses no CUDA graphs.
 
 Fix: Keep `.clone()` of it, made outside the compiled function, or a copy on the CPU; or compile with
@@ -281,8 +281,8 @@ def _kept(first: Output, event: Output) -> Hit | None:
     if given is None or (first is event and _varies(first, body)):
         return None
     taker = "its next call" if first.node is event.node else code(event)
-    words = f"{code(first)} gives memory of a CUDA graph: {taker} gets it, and reads it after it was overwritten"
-    return Hit(event, words, f"give it `.clone()` of that, {_OUTSIDE}; {_OTHERWISE}", "likely", node=given.node)
+    words = f"{code(first)} returns memory of a CUDA graph: {taker} gets it, and reads it after it is overwritten"
+    return Hit(event, words, f"pass `.clone()` of the output, {_OUTSIDE}; {_OTHERWISE}", "likely", node=given.node)
 
 
 def _varies(event: Output, body: cst.CSTNode) -> bool:
@@ -295,7 +295,7 @@ def _varies(event: Output, body: cst.CSTNode) -> bool:
 
 def _hit(event: Output, kept: Kept, later: Output) -> Hit:
     keeps = f"`{kept.name}` keeps it, and the" if kept.name else "the"
-    words = f"{code(event)} gives memory of a CUDA graph: {keeps} next call overwrites it before it is read"
+    words = f"{code(event)} returns memory of a CUDA graph: {keeps} next call overwrites it before it is read"
     sure = is_sure(event.made) and not event.site.conditional
     # What was measured with gradients fails by the gradients themselves, too.
     sure = sure and event.without_grad and later.without_grad

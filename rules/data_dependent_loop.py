@@ -100,7 +100,7 @@ def check_iterate(event: Iterate) -> Hit:
         event,
         f"the length of the loop over {code(event)} is data-dependent: each length is compiled separately, and "
         "`fullgraph=True` fails",
-        "loop over what is fixed (all experts) and select by a mask, or work on the whole tensor",
+        "loop over a fixed range (all experts) and select by a mask, or work on the whole tensor",
         certainty(event, event.value),
     )
 

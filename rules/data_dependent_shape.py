@@ -40,7 +40,7 @@ SEVERITY = "error"
 GB_IDS = ("GB0036", "GB0246", "GB0007")
 TORCH = ">=2.6"
 
-_BOXES = "select the boxes behind the call that is compiled"
+_BOXES = "select the boxes after the compiled call"
 # A bidirectional layer reads the padding first on its way back, so masks give it another result.
 _PACKING = (
     "mask the padding in place of packing; leave a bidirectional layer, which needs it, outside the compiled code"

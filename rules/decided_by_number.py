@@ -8,7 +8,7 @@ number, so again for others, until the limit of recompiles is reached. With `ful
 symbol, and compiling fails here, where the trace has to know it.
 
 Fix: Give the number to the function as an argument, or decide without it: on the tensor with `torch.where`, by masks in
-place of lengths, by a loop over what is fixed.
+place of lengths, by a loop over a fixed range.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def check_decide(event: Decide) -> Hit | None:
         event,
         f"{WORDING[event.how].format(code(event))} a data-dependent number: other numbers recompile, and "
         "`fullgraph=True` fails",
-        "pass the number in, or decide on the tensor (`torch.where`, masks, a loop over what is fixed)",
+        "pass the number as an argument, or decide on the tensor (`torch.where`, masks, a loop over a fixed range)",
         # By default nothing breaks here, so it is reported only on lines that every trace reaches.
         "possible" if event.site.conditional else "certain",
     )

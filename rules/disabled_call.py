@@ -29,9 +29,9 @@ GB_IDS = ("GB0098", "GB0099", "GB0025", "GB4695", "GB0008")
 TORCH = ">=2.6"
 
 SUGGESTIONS = {
-    "torch.compiler.disable": "give it to the compiler with `torch.library.custom_op`, or call it outside",
-    "torch._dynamo.disable": "give it to the compiler with `torch.library.custom_op`, or call it outside",
-    "torch._dynamo.decorators.disable": "give it to the compiler with `torch.library.custom_op`, or call it outside",
+    "torch.compiler.disable": "make it a custom operator with `torch.library.custom_op`, or call it outside",
+    "torch._dynamo.disable": "make it a custom operator with `torch.library.custom_op`, or call it outside",
+    "torch._dynamo.decorators.disable": "make it a custom operator with `torch.library.custom_op`, or call it outside",
     "torch._dynamo.graph_break": "remove it",
     "torch.jit.script": "use the plain module; compiling replaces scripting",
     "torch.jit.trace": "use the plain module; compiling replaces tracing",

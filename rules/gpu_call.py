@@ -8,7 +8,7 @@ Why: Such a call gives no tensor that a graph could hold, so Dynamo splits the g
 2.11). `nvtx.mark`, streams, events and `torch.cuda.empty_cache` are traced. Pinning has no fake implementation:
 compiling raises, in the default mode as well.
 
-Fix: Choose the device, mark the range and wait around the call that is compiled, or leave the mark out under compile:
+Fix: Choose the device, mark the range and wait around the compiled call, or leave the mark out under compile:
 `if not torch.compiler.is_compiling():`. Pin what the loader gives (`DataLoader(pin_memory=True)`), or make it with
 `torch.empty(..., pin_memory=True)`. Use `DistributedDataParallel` in place of `nn.DataParallel`.
 """
@@ -30,21 +30,21 @@ SEVERITY = "error"
 GB_IDS = ("GB0007",)
 TORCH = ">=2.6"
 
-_MARKS = "mark the range around the call that is compiled, or put it under `if not torch.compiler.is_compiling():`"
-_PROFILE = "start and stop the profiler around the call that is compiled"
+_MARKS = "mark the range around the compiled call, or put it under `if not torch.compiler.is_compiling():`"
+_PROFILE = "start and stop the profiler around the compiled call"
 _SEVERAL = "use `DistributedDataParallel`, which is made outside the compiled code"
 #: What to do in place of each. Seen to break on a GPU with torch 2.11; the sources of 2.13 and 2.15 treat them alike.
 ADVICE = {
-    "torch.cuda.set_device": "choose the device before the call that is compiled",
-    "torch.cuda.synchronize": "wait behind the call that is compiled",
+    "torch.cuda.set_device": "choose the device before the compiled call",
+    "torch.cuda.synchronize": "wait after the compiled call",
     "torch.cuda.cudart": _PROFILE,
     "torch.cuda.nvtx.range_push": _MARKS,
     "torch.cuda.nvtx.range_pop": _MARKS,
     "torch.cuda.nvtx.range_start": _MARKS,
     "torch.cuda.nvtx.range.__call__": _MARKS,
     **{f"nvtx.{name}": _MARKS for name in ("push_range", "pop_range", "start_range", "mark")},
-    "torch.cuda.Event.elapsed_time": "time around the call that is compiled",
-    "torch.Event.elapsed_time": "time around the call that is compiled",
+    "torch.cuda.Event.elapsed_time": "time around the compiled call",
+    "torch.Event.elapsed_time": "time around the compiled call",
     "torch.nn.DataParallel.forward": _SEVERAL,
     "torch.nn.parallel.data_parallel": _SEVERAL,
     "torch.nn.parallel.scatter": _SEVERAL,
@@ -109,9 +109,7 @@ def check_call(event: Call) -> Hit | None:
     if event.qualname == PIN:
         if event.receiver is None or not is_sure_tensor(event.receiver):
             return None
-        advice = (
-            "pin it before the call that is compiled: `DataLoader(pin_memory=True)`, `torch.empty(pin_memory=True)`"
-        )
+        advice = "pin it before the compiled call: `DataLoader(pin_memory=True)`, `torch.empty(pin_memory=True)`"
         return Hit(event, f"{code(event)} raises when it is compiled", advice, certainty(event, event.receiver))
     return Hit(
         event,

@@ -279,14 +279,14 @@ def _texts(step: Operation, other: Operation, guards: Sequence[str] = ()) -> lis
 
 
 def _left_out(event: Use, step: Operation, passed: Operation) -> list[str]:
-    """The tests behind a backward pass that end its round before a step: ``if i % 4: continue``."""
+    """The tests after a backward pass that end its iteration before a step: ``if i % 4: continue``."""
     found: list[str] = []
-    source, behind = event.site.module, False
+    source, after = event.site.module, False
     for node in walk(passed.loops[-1].body) if passed.loops and source.has_place(passed.loops[-1]) else ():
         if node is passed.node:
-            behind, found = True, []
+            after, found = True, []
         if node is step.node:
-            return found if behind else []
+            return found if after else []
         if isinstance(node, cst.If) and any(isinstance(each, cst.Continue) for each in _last(node.body)):
             found.append(source.code(node.test))
     return []

@@ -5,7 +5,7 @@ of one. Lists that are emptied or bound again somewhere in the file are left out
 
 Why: Dynamo guards on the length of the list, so each call finds another length and compiles again; after 8
 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not help.
-Behind a break, up to the end of the function, where nothing is computed, nothing is compiled, and nothing is said.
+After a break, up to the end of the function, where nothing is computed, nothing is compiled, and nothing is said.
 
 Fix: Return the value and collect it in the code that calls the model; or keep the last ones in a tensor buffer of fixed
 size.

@@ -43,7 +43,7 @@ LOOKS = frozenset((
 ))  # fmt: skip
 
 _AT_IMPORT = "do it at import time and keep the result"
-_BY_NAME = "call the function by its name: `getattr(model, name)(x)` in place of text that is run"
+_BY_NAME = "call the function by its name: `getattr(model, name)(x)` in place of running text as code"
 
 #: What is there wherever compiled code runs.
 PRESENT = sys.stdlib_module_names | {"torch", "numpy"}

@@ -125,14 +125,14 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} makes tensor data a Python number: {consequence(event)}",
+        f"{code(event)} converts tensor data to a Python number: {consequence(event)}",
         _ELSEWHERE if _decides(event) else _KEEP,
         certainty(event, event.receiver),
     )
 
 
 _KEEP = (
-    "keep the value as a 0-d tensor, pass in what is a size, or set "
+    "keep the value as a 0-d tensor, pass sizes as arguments, or set "
     "`torch._dynamo.config.capture_scalar_outputs = True`"
 )
 #: A recorded number would still have to be known where a branch asks for it.

@@ -4,7 +4,7 @@ What: `layer.compile()` where `layer` is a layer of torch, such as an `nn.Transf
 of such layers, or an `nn.ModuleList`.
 
 Why: Dynamo does not compile frames of torch's own layers that no frame of another file calls, and `compile()` in
-place adds none: 0 graphs, and no message. A list of modules is never called itself. `torch.compile(layer)` adds such a
+place adds none: 0 graphs, and no message. A list of modules is never called. `torch.compile(layer)` adds such a
 frame, and from torch 2.14 on `compile()` does too. A module of a class of your own is compiled, and is not reported.
 
 Fix: `layer.forward = torch.compile(layer.forward)`, or `layer = torch.compile(layer)`; of a list compile each module.
@@ -128,7 +128,7 @@ def check_use(event: Use) -> Hit | None:
         return None
     name = layer.made_by.rpartition(".")[2]
     if layer.made_by == "torch.nn.ModuleList":
-        return Hit(event, f"{code(event)} compiles nothing: an `nn.{name}` is not called itself", "compile its modules")
+        return Hit(event, f"{code(event)} compiles nothing: an `nn.{name}` is never called", "compile its modules")
     changed = any(other.name in _GROWS for other in layer.steps)
     if changed or not is_of_torch(layer):
         return None

@@ -238,7 +238,7 @@ def check_subscript(event: Subscript) -> Hit | None:
     reads = "reads what the mask selects before it writes" if event.mode == "augment" else "selects by a mask"
     return Hit(
         event,
-        f"{code(event)} {reads}, and how much that is depends on the data: {consequence(event)}",
+        f"{code(event)} {reads}, so the number of elements depends on the data: {consequence(event)}",
         "keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or a sum weighted by the mask",
         "likely"
         if by_custom is not None or isinstance(event.receiver, Unknown)
@@ -266,7 +266,7 @@ def _written_where_flagged(event: Subscript) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} is written where a single element says so, which is read for that: {consequence(event)}",
+        f"whether {code(event)} is written depends on one element, which has to be read: {consequence(event)}",
         "select with `torch.where(flag, value, y)`",
         certainty(event, flag),
     )

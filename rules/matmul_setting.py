@@ -4,7 +4,7 @@ What: `torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = ...` 
 they change something; `allow_fp16_accumulation` and `fp32_precision` (of `torch.backends.cuda.matmul`, of
 `torch.backends.cudnn.conv` and `.rnn`), since torch 2.9.
 
-Why: Dynamo checks behind each frame that the global state is as it was, and does not expect tracing to change these two
+Why: Dynamo checks after each frame that the global state is as it was, and does not expect tracing to change these two
 reductions. The other settings are objects with methods written in C, at which it splits the graph. `allow_tf32`,
 `torch.backends.cudnn.benchmark`, `deterministic` and `torch.set_float32_matmul_precision` are traced.
 

@@ -3,7 +3,7 @@
 What: `model = torch.compile(model)`, or `prepare` of an `Accelerator` that compiles, and then `model.generate(...)`, or
 another method than `forward` of a class of the project, which calls the module itself (`self(x)` or
 `self.forward(x)`) or layers of it; of the latter a warning, because only the forward pass may be meant. So with
-`model.module.generate(...)` behind `torch.compile(DistributedDataParallel(model))`. A warning too where the class is
+`model.module.generate(...)` after `torch.compile(DistributedDataParallel(model))`. A warning too where the class is
 not known, the method is named like a pass (`encode`, `predict`), and the file never calls the model itself; and where
 such a method is handed to another function, `sample(model.forward_with_guidance)`.
 

@@ -126,7 +126,7 @@ def check_convert(event: Convert) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} makes tensor data a Python number: {consequence(event)}",
+        f"{code(event)} converts tensor data to a Python number: {consequence(event)}",
         SUGGESTIONS[event.to],
         certainty(event, event.value),
     )

@@ -320,7 +320,7 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} makes array data Python objects: {consequence(event)}",
+        f"{code(event)} converts array data to Python objects: {consequence(event)}",
         HELP if name == "item" else OBJECTS_HELP,
         certainty(event, event.receiver),
     )
@@ -333,7 +333,7 @@ def check_getattr(event: GetAttr) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} of an array is not traced by Dynamo: {consequence(event)}",
-        "ask a tensor of it, or name the type",
+        "read it from a tensor, or write the dtype out",
         certainty(event, event.receiver),
     )
 

@@ -131,7 +131,7 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} is an operator without a fake implementation, which says what comes out: compiling raises",
+        f"{code(event)} has no fake implementation, which would give the shape of its result: compiling raises",
         f"register one: `@{name}.register_fake`, which makes an empty tensor of the result's shape and dtype",
         "likely",
         data=name if operator.info.module.source is event.site.module else "",

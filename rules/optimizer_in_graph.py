@@ -8,7 +8,7 @@ hooks that are not traced. A training step compiled as a whole is several graphs
 
 Fix: Compile the forward pass and the loss; leave `zero_grad`, `backward`, clipping, `step` and the scheduler
 in the training loop. The update alone can be compiled: `torch.compile(optimizer.step)`, or a function or lambda that
-does nothing but call `step`, of which nothing is said here: torch breaks once in it, and compiles the update behind
+does nothing but call `step`, of which nothing is said here: torch breaks once in it, and compiles the update after
 that.
 """
 

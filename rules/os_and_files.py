@@ -4,7 +4,7 @@ What: `open`, reading and writing files (`pathlib`, `torch.save`, `torch.load`, 
 `os.path.exists` and its relatives, `os.getpid`, `os.cpu_count`, writes to `os.environ`, subprocesses and
 sockets.
 
-Why: The outside world is not part of a graph: each such call splits it. What Dynamo does trace, such as
+Why: Files and the operating system are not part of a graph: each such call splits it. What Dynamo does trace, such as
 `os.environ.get`, is read once and becomes a constant of the graph, without a guard.
 
 Fix: Do it in `__init__` or in the code that calls the model, and keep the result in an attribute.
@@ -193,7 +193,7 @@ def check_subscript(event: Subscript) -> Hit | None:
 def _hit(event: Call | Subscript) -> Hit:
     return Hit(
         event,
-        f"{code(event)} acts on the outside world: {consequence(event)}",
+        f"{code(event)} uses files or the operating system: {consequence(event)}",
         "do it in `__init__` or in the code that calls the model",
         certainty(event),
     )

@@ -430,7 +430,7 @@ def _is_array(event: Call) -> bool:
 def check_needdrawn(event: NeedDrawn) -> Hit:
     return Hit(
         event,
-        f"{code(event)} needs the value of a random number of Python: {consequence(event)}",
+        f"{code(event)} needs the value of a number from Python's `random`: {consequence(event)}",
         _DRAW_BEFORE,
         certainty(event) if event.sure else "likely",
     )
@@ -442,19 +442,19 @@ def _decided(event: Call) -> cst.BaseExpression | None:
     test = next((t for t in _tests(statement) if call in set(walk(t))), None)
     if test is not None:
         return test
-    name, behind = _drawn(event)
-    tests = (node.test for node in behind if isinstance(node, (cst.If, cst.While, cst.IfExp)))
+    name, following = _drawn(event)
+    tests = (node.test for node in following if isinstance(node, (cst.If, cst.While, cst.IfExp)))
     return next((t for t in tests if name in names(t) and not _asks_identity(t)), None)
 
 
 def _drawn(event: Call) -> tuple[str, list[cst.CSTNode]]:
-    """The one name that a draw is given, and the nodes of its function behind it; none without such a name."""
+    """The one name that a draw is given, and the nodes of its function after it; none without such a name."""
     name, function = _bound_name(event.site.statement, event.node), _function_around(event)
     if name is None or function is None or len(assignments(function, name)) != 1:
         return "", []
     inside = set(walk(event.site.statement))
-    behind = dropwhile(lambda node: node is not event.site.statement, walk(function.body))
-    return name, [node for node in behind if node not in inside]
+    following = dropwhile(lambda node: node is not event.site.statement, walk(function.body))
+    return name, [node for node in following if node not in inside]
 
 
 def _asks_identity(test: cst.BaseExpression) -> bool:
@@ -471,9 +471,9 @@ def _branch(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event, test)} is decided by a random number of Python: {consequence(event)}",
+        f"{code(event, test)} is decided by a number from Python's `random`: {consequence(event)}",
         _SELECT,
-        # Behind an ``and`` it may never be asked: ``self.shuffle and drawn < p``.
+        # After an ``and`` it may never be asked: ``self.shuffle and drawn < p``.
         "possible" if isinstance(test, cst.BooleanOperation) and not asks_training(test) else certainty(event),
         node=test,
     )

@@ -1,4 +1,4 @@
-"""A part of the compiler's API that is gone.
+"""A part of the compiler's API that was removed.
 
 What: Imports and uses of what torch 2.13 does not have any more: `torch._dynamo.utils.CompileProfiler`,
 `torch._dynamo.optimizations`, `torch._dynamo.skipfiles`, `torch._dynamo.allowed_functions`,
@@ -92,7 +92,7 @@ def f(x):
 )
 
 
-#: What is gone, and what to use.
+#: What was removed, and what to use instead; None where there is nothing.
 REMOVED = {
     "torch._dynamo.utils.CompileProfiler": "`graphdoctor scan --vary`, or `TORCH_LOGS=recompiles`",
     "torch._dynamo.optimizations": "`torch._dynamo.backends`",
@@ -104,8 +104,8 @@ REMOVED = {
     "torch._export.dynamic_dim": "`torch.export.Dim`",
     "torch.export.dynamic_dim": "`torch.export.Dim`",
     "torch.export.export_for_training": "`torch.export.export`",
-    "torch._inductor.overrides": "nothing: it is internal",
-    "torch._inductor.triton_ops": "nothing: it is internal",
+    "torch._inductor.overrides": None,
+    "torch._inductor.triton_ops": None,
     "torch.ao.quantization.quantize_pt2e": "the package torchao",
     "torch._prims.nvfuser_executor": 'the default backend, "inductor"',
 }
@@ -115,7 +115,8 @@ def check_nameuse(event: NameUse) -> Hit | None:
     name = next((known for known in REMOVED if f"{event.name}.".startswith(f"{known}.")), None)
     if name is None or _in_try(event):
         return None
-    return Hit(event, f"torch 2.13 has no `{name}`", f"use {REMOVED[name]}")
+    instead = REMOVED[name]
+    return Hit(event, f"torch 2.13 has no `{name}`", f"use {instead}" if instead else "remove it: it was internal")
 
 
 def _in_try(event: NameUse) -> bool:

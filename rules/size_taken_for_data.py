@@ -116,7 +116,7 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} gets a size, of which Dynamo makes a tensor that holds its numbers: compiled code computes "
+        f"{code(event)} gets a size, which Dynamo takes for the data of the tensor: compiled code computes "
         "with another tensor than eager code",
         "use a function that takes a size, such as `torch.empty` or `torch.zeros`",
         certainty(event),

@@ -259,8 +259,8 @@ def _object_hit(event: Assert, test: cst.BaseExpression) -> Hit | None:
     holds = any(isinstance(option, (Seq, Mapping)) for option in options(event.test))
     return Hit(
         event,
-        f"{code(event, test)} is no constant, and Dynamo makes a tensor of what is asserted: {consequence(event)}",
-        "assert its length: `assert len(...) > 0`" if holds else "assert that it is there: `assert ... is not None`",
+        f"{code(event, test)} is not a constant, and Dynamo turns what is asserted into a tensor: {consequence(event)}",
+        "assert its length: `assert len(...) > 0`" if holds else "assert that it is not None: `assert ... is not None`",
         certainty(event),
     )
 
@@ -308,7 +308,7 @@ def check_call(event: Call) -> Hit | None:
     if event.qualname == "torch.testing.assert_close":
         return _hit(event, "compares tensors in Python", None, 'use `assert torch.isclose(a, b).all(), "message"`')
     if event.args and may_be_tensor(event.args[0]):
-        hit = _hit(event, "asks tensor data in Python", event.args[0], "use `torch._assert_async(condition, message)`")
+        hit = _hit(event, "tests tensor data in Python", event.args[0], "use `torch._assert_async(condition, message)`")
         return replace(hit, torch="<2.15")
     return None
 

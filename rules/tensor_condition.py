@@ -650,20 +650,20 @@ def _suggestion(event: Truth) -> str:
         return "make it a Python bool with `bool()` where it is computed, before the model is compiled"
     if held := _looped_attribute(event):
         return (
-            f"what `{held}` holds is data to Dynamo: where no call changes it, keep it as a list that `__init__` makes "
-            "with `.tolist()`"
+            f"to Dynamo the contents of `{held}` are data: if no call changes them, keep them as a list, which "
+            "`__init__` makes with `.tolist()`"
         )
     if isinstance(event.branch, cst.If) and _makes_longer(event.branch.body) != _makes_longer(event.branch.orelse):
         return (
-            "a list gets as many elements as the data say: append in each case, zeros or what a weight of 0 leaves out "
-            "where the test does not hold"
+            "the length of a list depends on the data: append in each case, and where the test is false append zeros "
+            "or a value that gets the weight 0"
         )
     if optional := optional_tensor(event):
         return optional
     if tensor is not None and tensor.numpy:
         return (
-            "numpy values are tensor data here: use Python numbers for what sizes and settings decide, pass in what is "
-            "drawn, and compute the rest in torch, with `torch.where`"
+            "numpy values are tensor data here: compute what follows from sizes and settings with Python numbers, pass "
+            "random numbers as arguments, and compute the rest in torch, with `torch.where`"
         )
     return SUGGESTIONS.get(event.context, "compute both branches and select with `torch.where`, or use `torch.cond`")
 
@@ -743,7 +743,7 @@ def _maybe_flag(event: Truth) -> bool:
 
 
 def _short_circuited(event: Truth | Call) -> bool:
-    """True behind a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``.
+    """True after a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``.
 
     ``or`` ends as early: ``(a is not None and a.any()) or (b is not None and b.any())``, ``a is b or a.equal(b)``.
     """

@@ -15,7 +15,7 @@ the graph, runs it in Python, and compiles the rest separately. Some packages it
 
 Fix: Call it in `__init__` or at module level and keep the result. Write `t**2` for `pow(t, 2)`, and torch
 functions where data is meant: `torch.bucketize` for `bisect`, `x.mean()` for `statistics.mean`. Return what is
-logged, and log it behind the call of the model. A function that is pure and returns constants can be marked with
+logged, and log it after the call of the model. A function that is pure and returns constants can be marked with
 `torch.compiler.assume_constant_result`.
 """
 
@@ -829,7 +829,7 @@ def check_getattr(event: GetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} asks the tokenizer, which Dynamo does not trace: {consequence(event)}",
+        f"{code(event)} uses the tokenizer, which Dynamo does not trace: {consequence(event)}",
         "read it in `__init__` and keep the number",
         certainty(event),
     )
@@ -879,7 +879,7 @@ def _divergence(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} looks up a formula where no call before did, which Dynamo does not trace: {consequence(event)}",
+        f"{code(event)} looks up a formula for the first time, which Dynamo does not trace: {consequence(event)}",
         "call it once before the first compiled call, or write the formula out",
         "likely",
     )
@@ -920,7 +920,7 @@ def _validates(event: Call) -> bool:
 
 def _of_package(event: Call) -> bool:
     """A function of a package, or a method of what it gave outside the graph."""
-    # What it gives inside stands behind a finding of its own.
+    # Inside, its result follows a finding of its own.
     made_here = isinstance(event.receiver, ExternalObject) and event.receiver.in_region
     of_version = "__version__" in event.qualname.split(".")
     untraced = within(event.qualname, HOST_PACKAGES | TRACKERS) or is_tokenizer(event.qualname)
@@ -929,7 +929,7 @@ def _of_package(event: Call) -> bool:
 
 def _suggestion(name: str) -> str:
     if within(name, TRACKERS):
-        return "return the value and log it behind the call, or put it under `if not torch.compiler.is_compiling():`"
+        return "return the value and log it after the call, or put it under `if not torch.compiler.is_compiling():`"
     if is_tokenizer(name):
         return "tokenize outside the compiled code, and pass the ids"
     if within(name, HOST_PACKAGES) or name.startswith(EXTENSION):
@@ -941,9 +941,9 @@ def _suggestion(name: str) -> str:
     if name == "builtins.pow":
         return "write it with the operator `**`"
     if name == _AS_SUBCLASS:
-        return "make the tensor plain before the call that is compiled"
+        return "make the tensor plain before the compiled call"
     if name == "pydantic.BaseModel":
-        return "check the values before the call that is compiled, and pass them as they are"
+        return "check the values before the compiled call, and pass them as they are"
     if name.endswith(".load_state_dict"):
         return "call it outside the compiled code, or copy each parameter: `p.copy_(other)` under `torch.no_grad()`"
     if within(name, DISTRIBUTIONS):

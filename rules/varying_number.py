@@ -167,7 +167,9 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
         if not _is_read(event, arg):
             continue
         if _is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
-            effect = "its second value compiles again; so does each that the code decides by, or with `dynamic=False`"
+            effect = (
+                "its second value compiles again; so does each value that a branch depends on, or with `dynamic=False`"
+            )
             return _hit(event, arg.value, effect, "pass it as a 0-d tensor")
     written = next((w for loop in event.loops for w in _writes(loop, event) if _names(w.value) & changed), None)
     if written is None:

@@ -3,7 +3,7 @@
 What: `nn.ModuleList([torch.compile(layer) for layer in layers])`, `nn.Sequential` or `nn.ModuleDict` of compiled
 modules, `model.layers[i] = torch.compile(model.layers[i])`, and `self.encoder = torch.compile(self.encoder)` in a
 module, also where `encoder` is an argument of its constructor. Of a model whose class is not known, `model.encoder =
-torch.compile(model.encoder)` where the program saves or loads its state behind that. Not of a module without
+torch.compile(model.encoder)` where the program saves or loads its state after that. Not of a module without
 parameters, buffers and submodules, such as a loss.
 
 Why: `torch.compile(module)` gives a wrapper that holds the module as `_orig_mod`: the keys become
@@ -274,7 +274,7 @@ def _is_given(target: cst.BaseExpression, wrapped: TrackedObject) -> bool:
 
 
 def _is_saved(event: Store, container: TrackedObject) -> bool:
-    """Whether the state of the model that has the container is saved or loaded behind the store."""
+    """Whether the state of the model that has the container is saved or loaded after the store."""
     model = container
     while model.is_unknown_part and model.maker is None and _PART.fullmatch(model.name) and model.owner is not None:
         model = model.owner

@@ -91,7 +91,7 @@ def test_behind_the_verdict_it_is_kept(tmp_path: Path, text: str) -> None:
     assert [(run.mode, run.outcome) for run in diagnosis.dynamic or ()] == [("eval", "ok")]
     assert diagnosis.summary.breaks == text.count("print")
     assert diagnosis.environment["device"]
-    assert "interrupted behind the verdict: recompiles were not counted" in diagnosis.notes
+    assert "interrupted after the verdict: recompiles were not counted" in diagnosis.notes
     assert "fixes not verified: interrupted" not in diagnosis.notes
 
 

@@ -119,7 +119,7 @@ def _broken(models: Runs, files: frozenset[str]) -> dict[Statement, Tally]:
 
 
 def _harmless(models: Runs) -> set[Statement]:
-    """What ran in models that are one graph. Where it breaks behind another break, that one is the cause."""
+    """What ran in models that are one graph. Where it breaks after another break, that one is the cause."""
     whole = [run for runs in models.values() for run in runs if run.graphs == 1 and not run.breaks]
     return {statement_at(path, line) for run in whole for path, lines in run.executed.items() for line in lines}
 

@@ -70,7 +70,7 @@ def _measure(number: int, options: argparse.Namespace, cache: Path) -> dict[str,
 
 
 def _reason(stderr: str) -> str:
-    """The line that names the exception, else the last one: torch adds advice behind its errors."""
+    """The line that names the exception, else the last one: torch adds advice after its errors."""
     lines = stderr.strip().splitlines() or ["no message"]
     return next(
         (line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception|Unsupported|Failed)\b", line)), lines[-1]

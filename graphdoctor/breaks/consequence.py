@@ -18,7 +18,7 @@ _CANNOT = ", because Dynamo cannot split its "
 _REASON = rf"{_CANNOT}`[a-z]+` (?:loop|block)(?: at line \d+| in [^\s`:]+)?"
 _SPACE = re.compile(r"[\s`:]")
 _WHOLE = re.compile(rf"`([^`]+)` runs uncompiled as a whole({_REASON})?")
-_BEHIND = re.compile(r"once compiling gets past line (\d+)")
+_ONCE_PAST = re.compile(r"once compiling gets past line (\d+)")
 #: The line in what this module writes, at the end of a message.
 _LINE = re.compile(r"(?:(?<=loop at line )|(?<=block at line )|(?<=gets past line ))\d+(?=\)?$)")
 _REST = re.compile(r"`[^`]+` runs uncompiled from here on")
@@ -45,7 +45,7 @@ def given_up(finding: Finding) -> str:
     return found[1] if found else finding.function
 
 
-def behind(message: str, line: int) -> str:
+def not_reached_yet(message: str, line: int) -> str:
     """``message`` of a finding to which compiling did not get, because it ended at ``line``."""
     then = f"once compiling gets past line {line}"
     head, found = _END.subn(f": a graph break {then}", message)
@@ -54,7 +54,7 @@ def behind(message: str, line: int) -> str:
 
 def waits_for(message: str) -> int:
     """The line that compiling ended at before it came to the finding with this ``message``; 0 where there is none."""
-    found = _BEHIND.search(message)
+    found = _ONCE_PAST.search(message)
     return int(found[1]) if found else 0
 
 
@@ -75,7 +75,7 @@ def measured_rest(message: str, function: str) -> str:
 def split(message: str, places: int = 1) -> str:
     """``message`` of a break at which a run saw the graph split, and no function given up.
 
-    Whether Dynamo gives up what has a loop depends on the bytecode behind the break: before a `return` it goes on.
+    Whether Dynamo gives up what has a loop depends on the bytecode after the break: before a `return` it goes on.
     ``places`` are those that broke, where what is called breaks at several.
     """
     if places > 1:

@@ -26,7 +26,7 @@ _DELIBERATE = (
 )
 #: Where FSDP has its hooks: no line of a model asks for them.
 _FSDP = "torch/distributed/fsdp/"
-#: Ids of what only a graph break brings about: something in use cannot be made again behind it.
+#: Ids of what only a graph break brings about: something in use cannot be made again after it.
 _OF_ANOTHER = frozenset({"GB0092"})
 #: Dynamo's Python versions of functions written in C, which calls of torch go through.
 _POLYFILLS = "torch/_dynamo/polyfills/"

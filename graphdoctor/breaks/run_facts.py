@@ -23,7 +23,7 @@ _ORDER = frozenset({"GB0207"})
 _METHODS = ("item", "tolist")
 _CONVERSIONS = ("bool", "int", "float")
 
-#: First line and column, last line and the column behind the end; all are counted from 1.
+#: First line and column, last line and the column after the end; all are counted from 1.
 Span = tuple[int, int, int, int]
 
 

@@ -44,7 +44,7 @@ Exit codes:
 @report_option
 @format_option
 @click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
-@click.option("--exit-zero", is_flag=True, help="End with 0 where it would be 1.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.pass_context
 def compare(
     context: click.Context,

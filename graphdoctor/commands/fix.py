@@ -64,7 +64,7 @@ Exit codes:
     type=click.IntRange(1, 20),
     default=5,
     show_default=True,
-    help="Fix again what the written fixes let be seen, up to this often.",
+    help="Repeat up to this often, since fixes that are written may uncover further breaks.",
 )
 @click.pass_context
 def fix(
@@ -108,7 +108,7 @@ def fix(
         run=run,
         only_given=only_given,
         verify=not no_verify,
-        behind_verdict=False,
+        after_verdict=False,
         each_fix=True,
         fix=not show_diff,
         unsafe_fixes=unsafe_fixes,

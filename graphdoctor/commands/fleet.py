@@ -42,7 +42,7 @@ _FAILED = ("failed", "timeout", "memory", "crashed")
 @click.option("--limit", type=click.FloatRange(min=1), default=1800, show_default=True, metavar="SECONDS")
 @click.option("--memory", type=click.IntRange(min=64), default=16384, show_default=True, metavar="MIB")
 @click.option(
-    "--again", type=click.Choice(["failed", "all"]), help="Scan again what has a result: what failed, or all."
+    "--again", type=click.Choice(["failed", "all"]), help="Scan targets with a result again: those that failed, or all."
 )
 @click.option("--against", metavar="FOLDER", help="Compare with an earlier fleet: its folder or its fleet.sqlite.")
 @click.option("--fail-on", type=click.Choice(["worse", "failed", "none"]), default="none", show_default=True)

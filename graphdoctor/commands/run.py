@@ -80,9 +80,11 @@ def _modules(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="Save the first call of each compiled function as a file that graphdoctor scan runs, with its data beside it.",
 )
 @click.option("--verify", is_flag=True, help="Prove the fixes on the first call of the first compiled function.")
-@click.option("--record", metavar="FOLDER", help="Keep the recording there; graphdoctor trace reads it.")
+@click.option("--record", metavar="FOLDER", help="Keep the recording in this folder; graphdoctor trace reads it.")
 @setting_options
-@click.option("--possible", is_flag=True, help="Also what may break under settings that the source does not show.")
+@click.option(
+    "--possible", is_flag=True, help="Also report what breaks only under settings that the source does not show."
+)
 @click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
 @click.option("--no-source", is_flag=True, help="Show no source line and no fix as text, in any report.")
 @report_option

@@ -85,9 +85,11 @@ Exit codes:
 @depth_options
 @setting_options
 @click.option("--fail-third-party", is_flag=True, help="Errors in packages that are followed count as errors.")
-@click.option("--stdin-filename", metavar="PATH", help="The file that the text on the standard input (path -) is.")
+@click.option("--stdin-filename", metavar="PATH", help="The file whose text comes on the standard input (path -).")
 @click.option("--statistics", is_flag=True, help="Print how often each rule found something, instead of the findings.")
-@click.option("--possible", is_flag=True, help="Also what may break under settings that the source does not show.")
+@click.option(
+    "--possible", is_flag=True, help="Also report what breaks only under settings that the source does not show."
+)
 @click.option("--fix", is_flag=True, help="Write the safe fixes to the files, and the verified ones.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change behaviour.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print the fixes as a diff, and nothing else; write nothing.")
@@ -100,7 +102,7 @@ Exit codes:
     "--cache-dir",
     metavar="FOLDER",
     envvar="GRAPHDOCTOR_CACHE_DIR",
-    help="Keep what the files gave here.  [default: the user's cache folder]",
+    help="Cache the results of files in this folder.  [default: the user's cache folder]",
 )
 @click.option("--tree", is_flag=True, help="Show the whole tree of the model: what of each submodule is compiled.")
 @click.option(
@@ -119,7 +121,7 @@ Exit codes:
 )
 @fail_on_option
 @max_breaks_option
-@click.option("--exit-zero", is_flag=True, help="End with 0 where it would be 1.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.pass_context
 def scan(
     context: click.Context,

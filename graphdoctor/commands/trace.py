@@ -38,14 +38,22 @@ Exit codes:
 @format_option
 @click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
 @click.option(
-    "--against", type=click.Path(path_type=Path), metavar="DIR", help="An earlier run: why its caches were missed."
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="An earlier run to compare with: say why compile caches were missed.",
 )
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Read so many files at a time.")
-@click.option("--follow", is_flag=True, help="Read a job that is still running; Ctrl-C ends with the report.")
 @click.option(
-    "--idle", type=click.FloatRange(min=0), metavar="SECONDS", help="With --follow: end after so long without a record."
+    "--follow", is_flag=True, help="Read the trace of a job that is still running; Ctrl-C ends with the report."
 )
-@click.option("--exit-zero", is_flag=True, help="End with 0 where it would be 1.")
+@click.option(
+    "--idle",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="With --follow: end after this time without a new record.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.pass_context
 def trace(
     context: click.Context,

@@ -103,7 +103,7 @@ def _place(cells: Cells, match: re.Match[str]) -> str:
 
 
 def cell_edits(edit: Edit, cells: Cells) -> Iterable[Edit]:
-    """``edit`` of the module as one of the cell that it begins in; it may take the line end behind that cell."""
+    """``edit`` of the module as one of the cell that it begins in; it may take the line end after that cell."""
     number = cells.index_at(edit.start[0])
     cell, above = cells.cells[number], cells.first_line(number) - 1
     lines = split_lines(cell.text)

@@ -22,7 +22,7 @@ def failures(diagnosis: Diagnosis, fail_on: FailOn, max_breaks: int | None = Non
     reasons = _any(diagnosis) if fail_on == "any" else _new(diagnosis) if fail_on == "new" else ()
     breaks = sum(map(counts, diagnosis.findings))
     if max_breaks is not None and breaks > max_breaks:
-        reasons = (*reasons, f"{_number(breaks, 'graph break')}, and at most {max_breaks} may be there")
+        reasons = (*reasons, f"{_number(breaks, 'graph break')}, and at most {max_breaks} allowed")
     return reasons
 
 
@@ -51,7 +51,7 @@ def _new(diagnosis: Diagnosis) -> tuple[str, ...]:
     verdict = diagnosis.summary.verdict
     before = diagnosis.comparison.summary.verdict if diagnosis.comparison else "static-only"
     if verdict == "not-run" and before != verdict:
-        reasons.append("the run did not end well")
+        reasons.append("the run failed")
     if verdict == "not-ready" and before == "ready" and any(run.fails_compiled for run in diagnosis.dynamic or ()):
         reasons.append("torch.compile raises an exception")
     if verdict == "nothing-compiled" and before in ("ready", "not-ready"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import behind, measured, measured_rest, split, unmeasured
+from graphdoctor.breaks.consequence import measured, measured_rest, not_reached_yet, split, unmeasured
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Dynamo gives these ids when it drops a whole frame (a break in a loop, in a context manager); the cause is hidden.
 HIDING = frozenset({"GB7000", "GB0066"})
-#: Behind such a break the rest of the function runs in eager, and is not traced: a recurrent layer.
+#: After such a break the rest of the function runs in eager, and is not traced: a recurrent layer.
 LEAVES_THE_REST = frozenset({"GB0014"})
 
 
@@ -151,15 +151,15 @@ def _match(brk: Break, index: Mapping[str, Sequence[Finding]]) -> Finding | None
         ]
         if callers:
             return min(callers, key=lambda f: _distance(f, brk))
-    return _usage_behind(brk, index)
+    return _only_usage_finding(brk, index)
 
 
-def _usage_behind(brk: Break, index: Mapping[str, Sequence[Finding]]) -> Finding | None:
+def _only_usage_finding(brk: Break, index: Mapping[str, Sequence[Finding]]) -> Finding | None:
     """A break inside a library that no line of the scanned code calls: how the library was set up may explain it."""
     if brk.owner == "own":
         return None
-    behind = [f for found in index.values() for f in found if is_usage(f) and brk.gb_id in f.gb_ids]
-    return behind[0] if len(behind) == 1 else None
+    usage = [f for found in index.values() for f in found if is_usage(f) and brk.gb_id in f.gb_ids]
+    return usage[0] if len(usage) == 1 else None
 
 
 def is_usage(finding: Finding) -> bool:
@@ -331,7 +331,7 @@ class _Traced:
             return finding
         ran = [bool(lines and not lines.isdisjoint(range(place.line, place.end_line + 1))) for lines in watched]
         if not any(ran):
-            judged = self._behind(finding)
+            judged = self._not_reached_yet(finding)
             return judged if self.traced_only and self._is_given_up(finding) else replace(judged, status="not-reached")
         if finding.rule in self.fullgraph:
             if self._fails_at(place):
@@ -344,16 +344,16 @@ class _Traced:
             if may_be_passed_over(self.texts.get(place.path, ""), span):
                 return finding
             return replace(finding, status="refuted", severity="info")
-        return self._behind(finding)
+        return self._not_reached_yet(finding)
 
-    def _behind(self, finding: Finding) -> Finding:
-        """``finding``, worded for a line behind the one where Dynamo gave its function up."""
+    def _not_reached_yet(self, finding: Finding) -> Finding:
+        """``finding``, worded for a line after the one where Dynamo gave its function up."""
         place = finding.location
         at, line = min(self._ends(finding), default=(place.line, 0))
         if at >= place.line or self._fails_at(place):
             # With fullgraph=True compiling gets as far as the line where it fails.
             return finding
-        return replace(finding, message=behind(finding.message, line))
+        return replace(finding, message=not_reached_yet(finding.message, line))
 
     def _ends(self, finding: Finding) -> list[tuple[int, int]]:
         """Where Dynamo gave up the function of ``finding``: the line in it, and the line that breaks."""
@@ -383,9 +383,9 @@ class _Traced:
             return True
         function = _last(finding.function)
         before = [b for b in self.places if b.path == place.path and b.line <= place.end_line]
-        behind = [b for b in before if _last(b.function) == function]
-        if any(b.gb_id not in finding.gb_ids or (b in self.ended and b.line < place.line) for b in behind):
-            # What is left of a function behind a break is not traced when it has no tensor.
+        in_function = [b for b in before if _last(b.function) == function]
+        if any(b.gb_id not in finding.gb_ids or (b in self.ended and b.line < place.line) for b in in_function):
+            # What is left of a function after a break is not traced when it has no tensor.
             return True
         return any(b.path == place.path and b.column is None and _contains(place, b.line, None) for b in self.places)
 

@@ -49,7 +49,7 @@ def _top(number: int, root: dict[int, int]) -> int:
     return number
 
 
-#: Dynamo could not go on behind a break: what was in use there cannot be made again, or a comprehension is left alone.
+#: Dynamo could not go on after a break: what was in use there cannot be made again, or a comprehension is left alone.
 _AFTER_A_BREAK = frozenset({"GB0092", "GB4347", "GB8335"})
 
 

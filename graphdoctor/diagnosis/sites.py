@@ -26,7 +26,7 @@ class Site:
 
 
 def all_sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
-    """The sites of ``runs``, and behind them those that only calls with other inputs have."""
+    """The sites of ``runs``, and after them those that only calls with other inputs have."""
     return sites([*runs, *(replace(run, breaks=run.varied_breaks) for run in runs)])
 
 

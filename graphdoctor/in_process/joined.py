@@ -52,7 +52,7 @@ class Traced:
 
 
 def diagnosis_of(traced: Traced, command: str) -> Diagnosis:
-    """The diagnosis of what was traced: its findings are those at which something broke, or that ran behind a break."""
+    """The diagnosis of what was traced: its findings are those at which something broke, or that ran after a break."""
     made_of_cells = typed()
     files = _own_files(traced, made_of_cells)
     on_disk = [file for file in files if made_of_cells.line(file, 1) is None]

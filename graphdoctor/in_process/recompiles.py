@@ -40,7 +40,7 @@ def recompiles(
         guard = guards.read(group[0].reasons[0])
         cause = Cause(guard, code[frame], None, guard.dimension, (), tuple(range(1, len(group) + 1)), at_limit)
         made = _recompile(cause, compiled[frame], places, placed)
-        # Behind a break the rest of a function is a frame of its own, and fails the same guard again.
+        # After a break the rest of a function is a frame of its own, and fails the same guard again.
         known = found.setdefault(key[1:], made)
         if made.compilations > known.compilations or (made.at_limit and not known.at_limit):
             found[key[1:]] = replace(made, at_limit=made.at_limit or known.at_limit)

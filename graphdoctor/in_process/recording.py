@@ -23,7 +23,7 @@ class record(Answers):
     """Records breaks and recompiles of all that is compiled inside ``with graphdoctor.record() as record:``.
 
     Nothing is compiled that would not be, and nothing is changed: a step that compiles nothing costs nothing. The
-    answers (``ok``, ``breaks``, ``recompiles`` ...) may be read inside the block and behind it, where it ended by an
+    answers (``ok``, ``breaks``, ``recompiles`` ...) may be read inside the block and after it, where it ended by an
     exception too.
     """
 

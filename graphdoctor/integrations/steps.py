@@ -9,11 +9,11 @@ from graphdoctor.in_process.recording import record
 
 
 class FirstSteps:
-    """Records from ``start`` on, and reports once, on stderr, behind ``steps`` steps or when training ends."""
+    """Records from ``start`` on, and reports once, on stderr, after ``steps`` steps or when training ends."""
 
     def __init__(self, steps: int, html: str | os.PathLike[str] | None) -> None:
         if steps < 1:
-            raise ValueError(f"steps is the number of steps behind which to report, at least 1, and not {steps!r}")
+            raise ValueError(f"steps is the number of steps after which to report, at least 1, and not {steps!r}")
         self._wanted = steps
         self._html = html
         self._done = 0

@@ -97,12 +97,12 @@ class Analysis:
     @deep_recursion
     def file(self, file: Path, path: str) -> FileResult:
         """Analyse one of the files."""
-        # When the collector is back, the trees are gone, which it would have to go through.
+        # The collector is paused until the trees are freed, since it would go through all of them.
         with collector_paused():
             return self._file(file, path)
 
     def close(self) -> None:
-        """Give back what was read of the modules that files import; nothing is analysed behind that."""
+        """Free the modules that files import; nothing is analysed after that."""
         self._project.close()
 
     def _file(self, file: Path, path: str) -> FileResult:
@@ -132,7 +132,7 @@ class Analysis:
         def path_of(other: Path) -> str | None:
             known = self._shown.get(other)
             shown = self._helper(other) if known is None else known
-            # What only a class reaches that users of its package do not get is said of no other file.
+            # Findings in other files are left out where users of the package do not get the class that leads there.
             if shown is None or (other != source.resolved and is_superseded()):
                 return None
             if known is None:
@@ -170,34 +170,34 @@ class Analysis:
     ) -> tuple[list[Place], set[cst.CSTNode] | None, bool]:
         """The hits in one file, the statements that the rules saw, and whether anything in it is compiled.
 
-        The statements only where a comment may silence something.
+        The statements are None where the file has no suppression.
 
         ``recorder`` gets the values of its expressions.
         """
         audience = Audience(self._checks, trouble)
         interpreter = Interpreter(self._project, audience, OUTSIDE, self._shared)
-        interpreter.recorder, interpreter.facts = recorder, self._facts
-        interpreter.judged = set() if may_silence(module.source.text) else None
+        interpreter.recorder, interpreter.run_facts = recorder, self._facts
+        interpreter.seen_statements = set() if may_silence(module.source.text) else None
         with contained(trouble):
             interpret(interpreter, module, audience.compiles, self._target)
         with contained(trouble):
             for use in usage_events(module.source, Modules(interpreter, module), self._answers):
                 audience.receive(use)
         if interpreter.steps > interpreter.MAX_STEPS:
-            # A call that ran out of steps ends as one of which nothing is known.
+            # The result of a call that ran out of steps is unknown.
             trouble.append(TOO_LARGE)
-        # A script may compile a model of another package, which is no region of this file.
+        # A script may compile a model of another package, which is not a region of this file.
         compiles = bool(interpreter.reached) or "compile" in module.source.text
-        return audience.places(), interpreter.judged, compiles
+        return audience.places(), interpreter.seen_statements, compiles
 
     def _record(self, source: SourceModule) -> Recorder:
-        """The values of the expressions in what a file calls of others: it is interpreted once more for them.
+        """The values of expressions in the other files that a file calls: it is interpreted once more to get them.
 
         Calls into other files may have been replayed, which evaluates nothing.
         """
         audience, module, recorder = Audience(self._checks, []), module_of(source), Recorder()
         interpreter = Interpreter(self._project, audience, OUTSIDE)
-        interpreter.recorder, interpreter.facts = recorder, self._facts
+        interpreter.recorder, interpreter.run_facts = recorder, self._facts
         with contained([]):
             interpret(interpreter, module, audience.compiles, self._target)
         module.break_reference_cycles()
@@ -222,7 +222,8 @@ def _finding(
 ) -> Finding | None:
     """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far.
 
-    None also where Dynamo's settings have it recorded. Without ``possible`` one that is only possible has no fix.
+    None also where the settings of Dynamo let it record the value. Without ``possible``, a finding that is only
+    possible gets no fix.
     """
     first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
     module = first.event.site.module
@@ -257,7 +258,7 @@ def _finding(
 
 
 def _settings(module: SourceModule, rule: Rule, fullgraph: bool) -> frozenset[str]:
-    """What Dynamo is set to record. Since torch 2.10 `fullgraph=True` has it record numbers and sizes."""
+    """The capture settings of Dynamo. Since torch 2.10 `fullgraph=True` switches on those for numbers and sizes."""
     recorded = fullgraph and (not rule.target or allows(">=2.10", rule.target))
     return set_in(module.text) | (_WITH_FULLGRAPH if recorded else frozenset())
 

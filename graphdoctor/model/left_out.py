@@ -2,4 +2,4 @@
 
 RECOMPILES = "counting recompiles"
 #: On all that was to come after the verdict.
-NOTHING_MORE = "nothing was done behind the verdict"
+NOTHING_MORE = "nothing was done after the verdict"

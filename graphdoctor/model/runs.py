@@ -69,7 +69,7 @@ class Piece:
 
     ``operators`` are the calls in a graph as traced; ``break_at`` is the number of the break in ``DynamicRun.breaks``.
     A break in a function that was inlined cuts its callers' graphs too, so it may come more than once. ``dropped`` is
-    the function that Dynamo gave up as a whole there; empty where it compiles what lies behind the break.
+    the function that Dynamo gave up as a whole there; empty where it compiles what follows the break.
     """
 
     operators: int | None = None
@@ -113,7 +113,7 @@ class Recompile:
     ``kind`` says what the guard looked at (graphdoctor/breaks/guards.py) and ``name`` is its expression. ``limit`` is
     torch._dynamo.config.recompile_limit: from there on the function runs uncompiled, which ``at_limit`` says happened.
     ``caused`` counts those of the ``compilations`` of the function that came from this cause; None where not counted.
-    ``later_calls`` counts the calls behind the first that were compiled again for it: 0 where only the layers that run
+    ``later_calls`` counts the calls after the first that were compiled again for it: 0 where only the layers that run
     the function in one call differ, None where the calls are not told apart.
     ``remedy`` was run where ``verified_compilations`` is given, else it is advice.
     """
@@ -283,7 +283,7 @@ class DynamicRun:
     traced_only: bool = False
     #: Whether a module was called: that of a function is in the mode that the code sets. Not part of it either.
     of_module: bool = True
-    #: How many calls of the same inputs behind the first were compiled again. Not part of it either.
+    #: How many calls of the same inputs after the first were compiled again. Not part of it either.
     compiled_again: int = 0
     #: The seconds of one eager run and of one compile with its run. Not part of it either.
     cost: tuple[float, float] = (0.0, 0.0)

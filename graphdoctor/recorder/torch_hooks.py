@@ -61,7 +61,7 @@ def watch_lines(traced: dict[str, set[int]], last: dict[str, int]) -> None:
 
 
 def keep_lines() -> None:
-    """Let the code that Dynamo makes of what is behind a graph break have the lines of the source.
+    """Let the code that Dynamo makes of what is after a graph break have the lines of the source.
 
     As ``exact_lines`` does in a scan (graphdoctor/dynamic/tracing/private_torch.py says what is wrong without it).
     """

@@ -33,7 +33,7 @@ def without_source(diagnosis: Diagnosis) -> Diagnosis:
 
 def _blank(finding: Finding) -> Finding:
     fix = finding.fix and replace(finding.fix, edits=(), diff="", reason=_unquoted(finding.fix.reason))
-    # A suggestion quotes what to write, which is the same for all code, and seldom what stands there.
+    # A suggestion mostly quotes what to write, which is the same for all code, and seldom the code itself.
     source = "".join("".join(finding.snippet).split())
     suggestion = _unquoted(finding.suggestion, source)
     message = re.sub("`.*`", "`…`", finding.message) if "`" in source else _unquoted(finding.message)

@@ -14,7 +14,7 @@ from graphdoctor.report.excerpt import SourceLine, lines_of
 from graphdoctor.report.proof import again
 from graphdoctor.source.text import split_lines
 
-#: Lines before and behind the one that failed.
+#: Lines before and after the one that failed.
 _CONTEXT = 2
 
 _MISSING = re.compile(r"^ModuleNotFoundError.*: No module named '([^']+)'")

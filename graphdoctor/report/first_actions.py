@@ -57,51 +57,23 @@ class Action:
 def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     """At most ``limit`` actions, in the order of the findings, which come ranked.
 
-    Findings that the run refuted, did not reach, or that are mere information are no actions; nor are those that
-    have the cause of another, or that the fixes of the report mend: one command applies them. A recompile that ends
-    with a graph break is none, and training and evaluation need two compilations; one of the others is named. No
-    fix that was tried and removes no graph break is offered: a finding that a run saw has what its rule suggests,
-    any other is left out. Of a scan without a run with more actions than ``limit``, those of one rule are one.
+    No action are findings that the run refuted or did not reach, notes, findings with the cause of another, and
+    findings that the fixes of the report remove, since one command applies them. Nor are recompiles that end with a
+    graph break, and the two compilations that training and evaluation need; of the others at least one is named. A fix
+    that was tried and removes no graph break is not offered: where a run saw the finding, the action is the advice of
+    its rule, else the finding is left out. In a scan without a run that has more actions than ``limit``, those of one
+    rule are one action.
     """
-    heads = roots(diagnosis.findings)
-    shared = Counter(heads.values())
-    mended = mends(diagnosis)
-    vain = idle(diagnosis)
-    failed, gone = failure(diagnosis), ""
-    if failed and mended and diagnosis.verification and diagnosis.verification.fullgraph_passes:
-        # What raises without the fixes, and not with them, is no action either.
-        gone = failed.place
-        failed = None
-    left = [
-        (finding, shared[number] - 1)
-        for number, finding in enumerate(diagnosis.findings)
-        if _counts(finding) and heads[number] == number and finding.fingerprint not in mended
-        if finding.status in _SEEN or finding.fingerprint not in vain
-        if not gone or place(finding.location) != gone
-    ]
+    failed = failure(diagnosis)
+    removed = failed is not None and _is_removed_by_fixes(diagnosis)
+    left = _left_to_do(diagnosis, failed.place if failed and removed else "")
     if diagnosis.dynamic is None and len(left) > limit:
         return tuple(_of_rule([finding for finding, _ in same]) for same in _by_rule(left))[:limit]
-    ran = diagnosis.dynamic is not None
-    waiting: dict[tuple[str, int], list[int]] = {}
-    for number, finding in enumerate(diagnosis.findings):
-        if heads[number] == number and (line := waits_for(finding.message)):
-            waiting.setdefault((finding.location.path, line), []).append(finding.location.line)
     broken = {finding.location.path for finding, _ in left if finding.status in _SEEN}
     met = recompiles(diagnosis.dynamic or ())
-    ending = Counter(recompile_place(recompile) for recompile in met if _ends_with(broken, recompile))
-    repairs = [
-        _repair(
-            finding,
-            others,
-            ran,
-            finding.fingerprint in vain,
-            waiting.get((finding.location.path, finding.location.line), ()),
-            ending[place(finding.location)] if finding.status in _SEEN else 0,
-        )
-        for finding, others in left
-    ]
+    repairs = _repairs(diagnosis, left, [recompile for recompile in met if _ends_with(broken, recompile)])
     places = {action.place for action in repairs}
-    # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
+    # Recompiles come after the breaks that multiply them. At the place of a finding, the finding is the action.
     remedies = [
         _remedy(recompile)
         for recompile in met
@@ -109,23 +81,74 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
         if not goes_with_breaks(recompile, diagnosis) and not _ends_with(broken, recompile)
         if recompile.kind != "state" or recompile.at_limit
     ]
-    first = [_correct(failed)] if failed else [_even(diagnosis, repairs)] if diagnosis.summary.uneven else []
-    # One place is named once: the ranks are even, too, where the break is gone.
-    repairs = [action for action in repairs if not (first and action.finding and action.finding is first[0].finding)]
-    known = next((action for action in repairs if failed and _is_at(action, failed)), None)
-    if known is not None:
-        # What raises under torch.compile is a finding, which says more than that it is an error.
-        first = [replace(known, effect=_BEFORE_ALL)]
-        repairs.remove(known)
+    first, repairs = _first_of_all(diagnosis, None if removed else failed, repairs)
     # A recompile is of another kind than the breaks, so one is named however many breaks there are.
     room = limit - len(first)
     return tuple([*first, *repairs[: room - bool(remedies)], *remedies][:limit])
 
 
-def _even(diagnosis: Diagnosis, repairs: Iterable[Action]) -> Action:
-    """Ranks that do different things wait for each other, whatever else is mended.
+def _is_removed_by_fixes(diagnosis: Diagnosis) -> bool:
+    """Whether what raises without the fixes does not raise with them."""
+    verification = diagnosis.verification
+    return bool(mends(diagnosis)) and verification is not None and verification.fullgraph_passes is True
 
-    Where that is for a graph break of one of ``repairs``, it may be removed, too.
+
+def _left_to_do(diagnosis: Diagnosis, removed: str) -> list[tuple[Finding, int]]:
+    """The findings that are actions, each with the number of others with its cause; none at the place ``removed``."""
+    heads = roots(diagnosis.findings)
+    shared = Counter(heads.values())
+    mended, vain = mends(diagnosis), idle(diagnosis)
+    return [
+        (finding, shared[number] - 1)
+        for number, finding in enumerate(diagnosis.findings)
+        if _counts(finding) and heads[number] == number and finding.fingerprint not in mended
+        if finding.status in _SEEN or finding.fingerprint not in vain
+        if not removed or place(finding.location) != removed
+    ]
+
+
+def _repairs(diagnosis: Diagnosis, left: Iterable[tuple[Finding, int]], ending: Iterable[Recompile]) -> list[Action]:
+    """The actions for the findings ``left`` to do; ``ending`` are the recompiles that end with graph breaks."""
+    heads = roots(diagnosis.findings)
+    waiting: dict[tuple[str, int], list[int]] = {}
+    for number, finding in enumerate(diagnosis.findings):
+        if heads[number] == number and (line := waits_for(finding.message)):
+            waiting.setdefault((finding.location.path, line), []).append(finding.location.line)
+    recompiled, vain = Counter(map(recompile_place, ending)), idle(diagnosis)
+    return [
+        _repair(
+            finding,
+            others,
+            diagnosis.dynamic is not None,
+            finding.fingerprint in vain,
+            waiting.get((finding.location.path, finding.location.line), ()),
+            recompiled[place(finding.location)] if finding.status in _SEEN else 0,
+        )
+        for finding, others in left
+    ]
+
+
+def _first_of_all(
+    diagnosis: Diagnosis, failed: Failure | None, repairs: list[Action]
+) -> tuple[list[Action], list[Action]]:
+    """The action that comes before all others, if there is one, and the rest of ``repairs``."""
+    if failed is not None:
+        known = next((action for action in repairs if _is_at(action, failed)), None)
+        if known is None:
+            return [_correct(failed)], repairs
+        # What raises under torch.compile is a finding, which says more than that it is an error.
+        return [replace(known, effect=_BEFORE_ALL)], [action for action in repairs if action is not known]
+    if not diagnosis.summary.uneven:
+        return [], repairs
+    even = _even(diagnosis, repairs)
+    # One place is named once: the ranks are even, too, where the break is gone.
+    return [even], [action for action in repairs if not (action.finding and action.finding is even.finding)]
+
+
+def _even(diagnosis: Diagnosis, repairs: Iterable[Action]) -> Action:
+    """The action for ranks that do different things: they wait for each other, whatever else is fixed.
+
+    Where a graph break of one of ``repairs`` is the reason, removing it is named as well.
     """
     text = diagnosis.summary.uneven
     here = (f for f in diagnosis.findings if text.startswith(f"{place(f.location)} "))
@@ -162,7 +185,7 @@ def _counts(finding: Finding) -> bool:
 
 
 def _by_rule(left: Iterable[tuple[Finding, int]]) -> list[list[tuple[Finding, int]]]:
-    """What is left to do by rule, that with most places first."""
+    """The findings by rule, the rule with most places first."""
     groups: dict[str, list[tuple[Finding, int]]] = {}
     for entry in left:
         groups.setdefault(entry[0].rule, []).append(entry)

@@ -28,9 +28,9 @@ _FUNCTIONS = {
     "badge-svg": "ci.badge:as_svg",
 }
 FORMATS = tuple(_FUNCTIONS)
-#: For people, in the terminal; "full" is what "text" is.
+#: Formats for people, in the terminal; "full" is another name of "text".
 TEXTS = ("text", "full", "concise", "grouped")
-#: What reads these knows files and lines, and no cells of notebooks.
+#: Formats whose readers know files and lines, but no cells of notebooks.
 _BY_FILE = ("sarif", "github", "github-review", "gitlab", "junit")
 
 

@@ -12,7 +12,7 @@ from graphdoctor.report.wording import quoted
 #: A list shows this many items.
 _ITEMS = 50
 
-#: What Markdown or GitHub (mentions, issue numbers) would interpret; HTML is escaped apart from these.
+#: Characters that Markdown or GitHub (mentions, issue numbers) would interpret; HTML is escaped separately.
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~@#!]")
 
 
@@ -27,7 +27,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str, limit: int = 300) -> str:
-    """``text`` as ``escape`` shows it, but what stands between backticks is code."""
+    """``text`` as ``escape`` shows it, with the parts between backticks as code."""
     parts = quoted(_short(text, limit))
     return "".join(f"<code>{_entities(part)}</code>" if is_code else _entities(part) for part, is_code in parts)
 
@@ -70,5 +70,5 @@ def titled(title: str, body: str) -> str:
 
 
 def folded(title: str, body: str) -> str:
-    """``body`` behind a ``title`` that is escaped already."""
+    """``body`` after a ``title`` that is escaped already."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"

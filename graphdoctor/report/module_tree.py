@@ -51,7 +51,7 @@ def rows(nodes: Sequence[ModuleNode], full: bool = False) -> tuple[Row, ...]:
 
 
 def _adds_nothing(node: ModuleNode, parent: ModuleNode) -> bool:
-    """A container such as ModuleList is not called itself; what it holds may be, and in eager."""
+    """A container such as ModuleList is never called itself; the modules in it may be called, also in eager."""
     nothing = {"no-operators", "not-called"}
     in_eager = parent.state == "eager" and node.state in {"eager", *nothing} and not node.breaks
     return parent.state == "compiled" or in_eager or {node.state, parent.state} <= nothing

@@ -35,7 +35,7 @@ def numbers(diagnosis: Diagnosis) -> tuple[Number, ...]:
 
 def _measured(summary: Summary, runs: list[DynamicRun]) -> tuple[Number, ...]:
     found = (_breaks(summary), _graphs(summary, runs), _fullgraph(runs), _recompiles(runs), _outputs(runs))
-    # What was not tried or compared is listed with all else that was not checked.
+    # Checks that were not made are listed with everything else that was not checked.
     return tuple(number for number in found if number is not None)
 
 
@@ -90,7 +90,7 @@ def _recompiles(runs: list[DynamicRun]) -> Number | None:
         tried = sorted({run.mode for run in runs} - set(missing))
         detail = f"in {' and '.join(tried)} mode, {detail}; {' and '.join(missing)} mode not tried"
     if stopped:
-        # What was not tried to its end has shown nothing by showing no cause.
+        # Where the calls did not all run, finding no cause shows nothing.
         cut = f"other inputs were not all tried: {stopped}"
         known = f"at least {len(causes)}" if causes else "not known"
         return Number("recompile causes", known, f"{detail}; {cut}" if causes else cut, "bad" if causes else "neutral")

@@ -1,4 +1,4 @@
-"""What the fixes were seen to do, and the command that applies them: the top of the report."""
+"""The measured effect of the fixes, and the command that applies them: the top of the report."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _PLACES = 5
 
 @dataclass(frozen=True)
 class Effect:
-    """What fixes of one ``label`` do, and of unsafe ones why they are not verified; and where."""
+    """The effect of the fixes with one ``label``, the reason why unsafe ones are not verified, and their places."""
 
     label: Label
     text: str
@@ -82,9 +82,9 @@ class Proof:
     effects: tuple[Effect, ...] = ()
     #: The command that leaves out the unsafe ones, empty where there are none, or no others.
     safer: str = ""
-    #: What stays with the safe fixes alone, as a clause; empty where that is nothing, or no command writes them alone.
+    #: What the safe fixes alone leave to do, as a clause; empty where that is nothing, or no command writes them alone.
     leaves: str = ""
-    #: What no fix removes: the causes of recompiles, with what helps.
+    #: The causes of recompiles that no fix removes, with advice.
     stays: str = ""
 
 
@@ -127,7 +127,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
 
 
 def _outputs(equal: bool | None, chosen: Iterable[Finding]) -> str:
-    """What the outputs showed of the fixes: nothing of the code that did not run, nor of other inputs."""
+    """What the comparison of outputs shows about the fixes: nothing about code that did not run, or other inputs."""
     doubted = [finding.fix for finding in chosen if finding.fix is not None and finding.fix.doubts]
     if equal and any(map(ran_in_part, doubted)):
         return "outputs equal, but not all of the changed code ran"
@@ -152,7 +152,7 @@ def _caution(unsafe: Sequence[Finding], fixes: int) -> str:
 
 
 def _left(unsafe: Sequence[Finding]) -> str:
-    """What stays without the unsafe fixes, as a clause."""
+    """What is left to do without the unsafe fixes, as a clause."""
     places = list(dict.fromkeys(wording.place(f.location) for f in unsafe if f.events))
     if not places:
         return "what is left was not measured"
@@ -186,10 +186,8 @@ def _some(places: Sequence[str]) -> str:
 
 
 def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
-    """How to get the safe fixes where no run verified any; None where there are none.
-
-    None also where every run failed: they do not repair that.
-    """
+    """How to get the safe fixes where no run verified any; None where there are none, and where every run failed,
+    which they do not repair."""
     if diagnosis.verification is not None or diagnosis.summary.verdict == "not-run":
         return None
     fixes = [finding for finding in diagnosis.findings if is_offered(finding)]
@@ -206,7 +204,7 @@ def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
 
 
 def _without(safe: Sequence[Finding], diagnosis: Diagnosis) -> str:
-    """What a run met and the ``safe`` fixes leave, as a clause; empty where nothing was met."""
+    """What a run found and the ``safe`` fixes leave, as a clause; empty where it found nothing."""
     met = (f for f in diagnosis.findings if f.events and f.owner == "own" and f not in safe)
     places = list(dict.fromkeys(wording.place(finding.location) for finding in met))
     causes = cause_count(diagnosis.dynamic or ())
@@ -229,7 +227,7 @@ def helps(diagnosis: Diagnosis) -> bool:
 def mends(diagnosis: Diagnosis) -> frozenset[str]:
     """The fingerprints of the findings that the verified fixes remove.
 
-    With all graph breaks gone, those of breaks that another one had left behind are among them.
+    Where no graph break is left, findings of breaks that follow from another break are included.
     """
     result = diagnosis.verification
     if result is None or not helps(diagnosis):
@@ -240,14 +238,14 @@ def mends(diagnosis: Diagnosis) -> frozenset[str]:
 
 
 def goes_with_breaks(recompile: Recompile, diagnosis: Diagnosis) -> bool:
-    """Whether a recompile comes of a graph break, and the fixes remove all graph breaks."""
+    """Whether a recompile is caused by a graph break, and the fixes remove all graph breaks."""
     result = diagnosis.verification
     ends = comes_of_break(recompile.guard, recompile.remedy)
     return bool(mends(diagnosis)) and result is not None and not result.breaks and ends
 
 
 def against(recompile: Recompile, diagnosis: Diagnosis) -> str:
-    """What helps against a recompile, or that the fixes do."""
+    """The advice against a recompile, or that the fixes remove it."""
     if goes_with_breaks(recompile, diagnosis):
         return "none needed: it goes with the graph breaks that the fixes remove"
     broken = {wording.place(finding.location) for finding in diagnosis.findings if finding.events}

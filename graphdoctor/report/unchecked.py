@@ -22,7 +22,7 @@ def unchecked(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _stopped(diagnosis: Diagnosis) -> Iterator[str]:
-    """What was begun or planned and not done to its end."""
+    """Checks that were begun or planned, and not finished."""
     for why, runs in _by_reason(run for run in diagnosis.dynamic or () if run.outcome == "ok" and run.not_counted):
         yield f"Not all other inputs were tried{_in_modes(runs)}, so more may recompile than is said here: {why}."
     about_recompiles = (RECOMPILES, NOTHING_MORE)
@@ -80,7 +80,7 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _kinds(runs: Sequence[DynamicRun], covered: Set[str]) -> Iterator[str]:
-    """Modes and devices that no run had; for the devices in ``covered`` it was already listed."""
+    """Modes and devices of no run; the devices in ``covered`` were listed before."""
     # A program makes its own calls; in which mode each was, a trace does not say.
     modes = {run.mode for run in runs if run.of_module and not was_watched(run)}
     if modes == {"eval"}:
@@ -92,7 +92,7 @@ def _kinds(runs: Sequence[DynamicRun], covered: Set[str]) -> Iterator[str]:
 
 
 def _parts(run: DynamicRun) -> list[str]:
-    """What was not tried in a run that went well."""
+    """Checks that were not made in a run that came to its end."""
     missing = {
         "fullgraph=True was not tried": run.fullgraph.passes is None,
         "the outputs were not compared": run.numerics is None or run.numerics.equal is None,

@@ -38,7 +38,7 @@ def sweeps(runs: Iterable[DynamicRun]) -> list[str]:
 
 
 def outcome(runs: Iterable[DynamicRun]) -> str:
-    """What calls with other inputs showed: it must not read as if all had been tried where they were not."""
+    """The outcome of the calls with other inputs. Where not all of them ran, it says so."""
     ran = [run for run in runs if run.outcome == "ok"]
     stopped = "; ".join(dict.fromkeys(run.not_counted for run in ran if run.not_counted))
     sizes = any(sweep.compilations > 1 for run in ran for sweep in run.sweeps)

@@ -1,4 +1,4 @@
-"""What the fields of a diagnosis are called in every report: one wording for text, Markdown and HTML."""
+"""The wording of the fields of a diagnosis, the same in text, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def title(summary: Summary) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """``text`` cut behind each sentence; a capital letter begins the next one."""
+    """``text`` cut after each sentence; a capital letter begins the next one."""
     parts: list[str] = re.split(r"(?<=[.;]) (?=[A-Z])", text)
     return parts
 
@@ -163,14 +163,14 @@ def place(at: Location | Break) -> str:
 
 
 def advice(finding: Finding) -> str:
-    """What to do: what the fix that is offered does, else what its rule suggests."""
+    """What to do: the change of the fix that is offered, else the suggestion of the rule."""
     if finding.fix is not None and is_offered(finding, owner=None):
         return f"apply the {label(finding.fix)} fix: {_lowered(finding.fix.reason.removesuffix('.'))}"
     return finding.suggestion
 
 
 def whose(finding: Finding, authors: str = "the authors of the library") -> str:
-    """Who can do what the rule suggests: the user, or the authors of the library that the finding lies in.
+    """Who can follow the suggestion of the rule: the user, or the authors of the library with the finding.
 
     A setting of torch holds for the whole process, so the user can make it too.
     """
@@ -268,7 +268,7 @@ def compile_time(runs: Iterable[DynamicRun]) -> str:
 def run_counts(run: DynamicRun) -> str:
     """``4 graphs, 3 graph breaks (2 in your code), 83 % compiled``, or what stopped the run.
 
-    The detail of a run that went well is what stopped the variants behind it.
+    The detail of a run that went well is what stopped the variants after it.
     """
     if run.outcome != "ok":
         return ": ".join(filter(None, [OUTCOMES[run.outcome], run.detail]))

@@ -60,7 +60,7 @@ class Copies:
         request = replace(self._request, varied=True, compare=False, tests=tests)
         found: dict[str, Varied] = {}
         for mode in modes:
-            # A variation that ends the process ends the run of the modes behind it too.
+            # A variation that ends the process ends the run of the modes after it too.
             if mode not in found:
                 wanted = self._request.mode if not found else mode
                 found |= {varied.mode: varied for varied in self._run(replace(request, mode=wanted)).varied}

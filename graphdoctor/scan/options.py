@@ -64,7 +64,7 @@ class TargetOptions:
 class DepthOptions:
     """What a run checks beside the graph breaks."""
 
-    #: Nothing behind the verdict; all that there is behind it.
+    #: Nothing after the verdict; all that there is after it.
     quick: bool = False
     deep: bool = False
     #: Try each submodule alone, try the backends one by one, make a script that fails as the model does (its file).
@@ -99,8 +99,8 @@ class ScanOptions(SettingOptions, TargetOptions, DepthOptions):
     #: What a run has shown, by file.
     facts: Mapping[Path, RunFacts] = field(default_factory=dict)
     verify: bool = True
-    #: Count recompiles, and check what else comes behind the verdict and the fixes.
-    behind_verdict: bool = True
+    #: Count recompiles, and check what else comes after the verdict and the fixes.
+    after_verdict: bool = True
     #: Verify also each fix alone, and look for the fixes that suffice for fullgraph=True.
     each_fix: bool = False
     fix: bool = False

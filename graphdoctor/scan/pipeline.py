@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """What the steps gave. ``ran`` and ``completed`` are the same runs before and behind the verdict."""
+    """What the steps gave. ``ran`` and ``completed`` are the same runs before and after the verdict."""
 
     analysed: Analysed
     ran: Ran

@@ -25,7 +25,7 @@ class RunPlan:
     """What is run. Where ``request`` is None, nothing is run for the reason ``problem``.
 
     ``one_file``: the only input is one file on disk, so where it cannot be read, nothing is run. ``required``: a scan
-    that cannot run the code fails. ``only_verdict``: nothing is done behind the verdict. ``advise``: further runs count
+    that cannot run the code fails. ``only_verdict``: nothing is done after the verdict. ``advise``: further runs count
     where to put ``torch.compile``.
     """
 
@@ -56,7 +56,7 @@ def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
             or options.sample
             or options.shrink
         ),
-        only_verdict=options.quick or not options.behind_verdict,
+        only_verdict=options.quick or not options.after_verdict,
         advise=options.advise,
     )
 

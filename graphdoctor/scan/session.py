@@ -23,7 +23,7 @@ Progress = Callable[[str], None]
 #: Gets the static findings before the code is run.
 Early = Callable[[Sequence[Finding]], None]
 
-#: Gets the summary and the runs of a verdict behind which more follows, and how many seconds the runs took.
+#: Gets the summary and the runs of a verdict after which more follows, and how many seconds the runs took.
 Decided = Callable[[Summary, "Sequence[DynamicRun]", float], None]
 
 #: Which of the fixes that could be written shall be.

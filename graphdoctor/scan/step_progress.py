@@ -14,7 +14,7 @@ _MODES = {"eval": ("eval",), "train": ("train",), "both": ("eval", "train")}
 class StepProgress:
     """Passes activities on to ``progress``, as ``[3/9] compiling by default (eval)``.
 
-    ``verifies``: fixes may be verified; ``goes_on``: something comes behind the verdict.
+    ``verifies``: fixes may be verified; ``goes_on``: something comes after the verdict.
     """
 
     def __init__(self, progress: Callable[[str], None], mode: str, verifies: bool, goes_on: bool) -> None:

@@ -46,7 +46,7 @@ class Cells:
         return self._first_lines[number]
 
     def index_at(self, line: int) -> int:
-        """The index of the cell that a line of the module belongs to; the last one for lines behind the module."""
+        """The index of the cell that a line of the module belongs to; the last one for lines after the module."""
         return max(bisect_right(self._first_lines, line) - 1, 0)
 
     def at(self, line: int) -> tuple[Cell, int]:

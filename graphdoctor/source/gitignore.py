@@ -97,7 +97,7 @@ def _translated(pattern: str) -> str:
     """A glob of git as a regular expression, which takes time that grows with its length, and not exponentially.
 
     What stands between two wildcards is taken where it comes first, once and for all: where the rest does not fit
-    behind that place, it fits behind no later one.
+    after that place, it fits after no later one.
     """
     runs: list[list[str]] = [[]]
     for token in _TOKEN.finditer(pattern):

@@ -44,7 +44,7 @@ class Suppression:
 
 @lru_cache(maxsize=1_000)
 def suppressions(text: str) -> tuple[Suppression, ...]:
-    """The silencing comments of a source text, in order; those behind what cannot be tokenized are left out."""
+    """The silencing comments of a source text, in order; those after what cannot be tokenized are left out."""
     if not may_silence(text):
         return ()
     return tuple(

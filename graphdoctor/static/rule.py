@@ -16,7 +16,7 @@ A rule module has, read from top to bottom:
 * optionally ``VARYING = True``: it breaks once a size has varied, so a run on one input refutes nothing;
 * optionally ``SETUP = True``: code that does it prepares a program (it reads files, builds layers, talks to processes),
   so a function of a library that does it is none that users compile for its own sake;
-* optionally ``ENDS_FUNCTION = "<2.15"``: in these versions Dynamo traces nothing of the function behind it, so what the
+* optionally ``ENDS_FUNCTION = "<2.15"``: in these versions Dynamo traces nothing of the function after it, so what the
   rule finds further down in the same function is no break of its own;
 * optionally ``recorded_by(hit, editor)``: the setting of ``torch._dynamo.config`` with which Dynamo records what the
   hit is about, so that nothing breaks there; empty where none does;
@@ -114,7 +114,7 @@ class Rule:
 
     @property
     def leaves_function(self) -> bool:
-        """Whether nothing of the function is traced behind a hit, in the version that the rule is asked about."""
+        """Whether nothing of the function is traced after a hit, in the version that the rule is asked about."""
         return bool(self.ends_function) and (not self.target or allows(self.ends_function, self.target))
 
     def holds(self, hit: Hit) -> bool:

@@ -82,7 +82,7 @@ class Builder:
             self._lazy = True
 
     def suite(self, body: list[ast.stmt]) -> Any:
-        """An indented block, or what stands behind the colon on the same line."""
+        """An indented block, or what stands after the colon on the same line."""
         first = body[0]
         if type(first) in SIMPLE and self._follows_colon(first):
             made = nodes.suite(self._simple(body))
@@ -126,7 +126,7 @@ class Builder:
         return _asynchronous() if is_async else None
 
     def decorators(self, found: list[ast.expr]) -> list[Any]:
-        """What stands behind the ``@`` of each line above a function or class."""
+        """What stands after the ``@`` of each line above a function or class."""
         return [_decorator(self.expression(node)) for node in found]
 
     def expression(self, node: ast.expr) -> Any:

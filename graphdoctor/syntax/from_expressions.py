@@ -189,7 +189,7 @@ def _parts(builder: Builder, node: ast.JoinedStr) -> list[Any]:
             conversion = None if part.conversion < 0 else chr(part.conversion)
             found.append(_part(builder.expression(part.value), conversion, inner))
         elif text := str(getattr(part, "value", "")):
-            # Python 3.12 puts an empty text behind the last value of a format.
+            # Python 3.12 puts an empty text after the last value of a format.
             found.append(_text(text))
     return found
 

@@ -1,4 +1,4 @@
-"""Code that its line may run without: an operand behind ``or``, an arm of ``a if c else b``, the body of a lambda."""
+"""Code that its line may run without: an operand after ``or``, an arm of ``a if c else b``, the body of a lambda."""
 
 from __future__ import annotations
 

@@ -44,6 +44,6 @@ def _inside(place: tuple[int, int, int, int], lines: Sequence[str]) -> tuple[int
 
 
 def _moved(line: int, column: int, text: str) -> tuple[int, int]:
-    """The place behind ``text``, which begins at ``line`` and ``column``."""
+    """The place after ``text``, which begins at ``line`` and ``column``."""
     rows = text.count("\n")
     return (line, column + len(text)) if not rows else (line + rows, len(text) - text.rindex("\n") - 1)

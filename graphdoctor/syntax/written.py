@@ -184,7 +184,7 @@ class Written:
             self._parse_statement(block, block.number(line), self._written[id(statement.body)])
 
     def _parse_statement(self, block: _Block, number: int, holder: cst.CSTNode) -> None:
-        """Parse a statement of ``block``, which ``holder`` holds: that of a class behind a head of its own."""
+        """Parse a statement of ``block``, which ``holder`` holds: that of a class after a head of its own."""
         read = block.read[number]
         if block.now[number] is not read:
             return

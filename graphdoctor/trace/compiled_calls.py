@@ -9,7 +9,7 @@ from graphdoctor.breaks.grouping import resumed
 from graphdoctor.breaks.locations import Places, function_at
 from graphdoctor.trace.process import Code, Process
 
-#: Path and name. What goes on behind a break is the function itself.
+#: Path and name. What goes on after a break is the function itself.
 Function = tuple[str, str]
 
 

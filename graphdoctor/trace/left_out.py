@@ -1,7 +1,7 @@
 """Compiled functions that the text of a graph break leaves out, where they called a function of their name.
 
-The ``forward`` of a model calls that of a layer of torch's: torch takes the two for one function that goes on behind a
-break (torch/_dynamo/exc.py, collapse_resume_frames). What goes on behind this break begins at the line that is missed.
+The ``forward`` of a model calls that of a layer of torch's: torch takes the two for one function that goes on after a
+break (torch/_dynamo/exc.py, collapse_resume_frames). What goes on after this break begins at the line that is missed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Unplaced:
         self._events.append(event)
 
     def place(self, path: str, name: str, line: int) -> None:
-        """``name`` is compiled from ``line`` on: where it goes on behind the last event, that is the event's line."""
+        """``name`` is compiled from ``line`` on: where it goes on after the last event, that is the event's line."""
         if not self._events or resumed(name) == name:
             return
         event = self._events[-1]

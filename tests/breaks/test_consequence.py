@@ -9,10 +9,10 @@ import pytest
 
 from graphdoctor.api import ScanOptions, scan
 from graphdoctor.breaks.consequence import (
-    behind,
     consequence,
     given_up,
     measured,
+    not_reached_yet,
     reason_once,
     site_of,
     split,
@@ -28,12 +28,12 @@ LOOP = consequence("Net.forward", "for", 30)
 @pytest.mark.parametrize("cost", [consequence(), LOOP, consequence("Net.forward", "try")])
 def test_behind_a_break_the_consequence_is_a_condition(cost: str) -> None:
     predicted = f"`print(x)` in compiled code: {cost}"
-    assert behind(predicted, 7) == "`print(x)` in compiled code: a graph break once compiling gets past line 7"
+    assert not_reached_yet(predicted, 7) == "`print(x)` in compiled code: a graph break once compiling gets past line 7"
     assert unmeasured(predicted) == "`print(x)` in compiled code: would break the graph"
 
 
 def test_without_a_consequence_the_condition_is_added() -> None:
-    assert behind("other numbers recompile", 7) == "other numbers recompile (once compiling gets past line 7)"
+    assert not_reached_yet("other numbers recompile", 7) == "other numbers recompile (once compiling gets past line 7)"
 
 
 def test_why_a_function_runs_uncompiled_is_said_once() -> None:
@@ -70,7 +70,7 @@ def test_the_function_is_the_one_that_a_run_saw_given_up() -> None:
 
 def test_lines_can_be_those_of_a_cell() -> None:
     assert with_lines(f"`f('gets past line 4')`: {LOOP}", lambda line: line - 29).endswith("`for` loop at line 1")
-    waiting = behind("print(): recompiles", 31)
+    waiting = not_reached_yet("print(): recompiles", 31)
     assert with_lines(waiting, lambda line: line - 29) == "print(): recompiles (once compiling gets past line 2)"
     assert "line 4" in with_lines(f"`f('gets past line 4')`: {LOOP}", lambda line: line - 29)
 

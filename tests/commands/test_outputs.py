@@ -88,7 +88,7 @@ def test_the_gate(folder: Path, options: tuple[str, ...], code: int) -> None:
 
 
 def test_why_it_fails_is_said_where_a_gate_was_asked_for(folder: Path) -> None:
-    assert "graphdoctor: failed: 1 graph break, and at most 0 may be there\n" in (
+    assert "graphdoctor: failed: 1 graph break, and at most 0 allowed\n" in (
         invoke("scan", "net.py", "--max-breaks", "0").stderr
     )
     assert "failed" not in invoke("scan", "net.py").stderr

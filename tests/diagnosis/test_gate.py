@@ -47,7 +47,7 @@ def test_which_findings_count(build: Any, fields: dict[str, Any], fails: bool) -
         ("not-ready", "ready", "any", "the verdict of the run is not-ready"),
         ("nothing-compiled", "ready", "any", "the verdict of the run is nothing-compiled"),
         ("not-ready", "ready", "new", None),
-        ("not-run", "ready", "new", "the run did not end well"),
+        ("not-run", "ready", "new", "the run failed"),
         ("not-run", "not-run", "new", None),
         ("nothing-compiled", "not-ready", "new", "nothing is compiled any more"),
         ("nothing-compiled", "static-only", "new", None),
@@ -82,5 +82,5 @@ def test_what_began_to_raise_under_torch_compile_fails(build: Any) -> None:
 def test_a_limit(build: Any) -> None:
     three = diagnosis(*(build.finding(line) for line in (1, 2, 3)), build.finding(4, allowed="legacy"))
     assert failures(three, "none", 3) == ()
-    assert failures(three, "none", 2) == ("3 graph breaks, and at most 2 may be there",)
-    assert failures(three, "any", 0) == ("3 errors", "3 graph breaks, and at most 0 may be there")
+    assert failures(three, "none", 2) == ("3 graph breaks, and at most 2 allowed",)
+    assert failures(three, "any", 0) == ("3 errors", "3 graph breaks, and at most 0 allowed")

@@ -38,7 +38,7 @@ def test_exact_start_wins_then_the_smallest_range_then_the_id(build: Any) -> Non
     assert states == ["refuted", "refuted", "confirmed"]
     other = build.finding(rule="GD211", gb_ids=("GB0124",))
     joined = join([other, build.finding()], [build.run(build.brk())], RULES)
-    # Behind a break for another reason the rest of the function may never have been traced.
+    # After a break for another reason the rest of the function may never have been traced.
     assert [f.status for f in joined] == ["static-only", "confirmed"]
 
 
@@ -173,7 +173,7 @@ def test_lines_of_a_dropped_frame_were_never_traced(build: Any) -> None:
     loop = build.brk(3, 1, "GB7000", whole_frame=True)
     joined = join([build.finding()], [build.run(loop)], RULES)
     assert [f.status for f in joined] == ["static-only", "dynamic-only"]
-    # What was predicted behind the break is a condition now.
+    # What was predicted after the break is a condition now.
     assert joined[0].message.endswith("(once compiling gets past line 3)")
     # With fullgraph=True compiling got that far.
     failed = replace(build.run(loop), fullgraph=FullGraph(False, "why", "m.py", joined[0].location.line))
@@ -256,7 +256,7 @@ def test_a_caller_with_the_loop_is_what_was_given_up(build: Any) -> None:
     later = replace(build.finding(9, function="Model.forward"), message=f"print(): {consequence()}")
     found, waiting = join([predicted, later], [build.run(brk)], RULES)
     assert (found.message, found.dropped) == ("print(): `Model.forward` runs uncompiled as a whole", ("Model.forward",))
-    # What stands behind the call in the caller was never traced.
+    # What stands after the call in the caller was never traced.
     assert (waiting.status, waiting.message) == (
         "static-only",
         "print(): a graph break once compiling gets past line 5",
@@ -291,7 +291,7 @@ def test_a_finding_that_explains_several_breaks_says_how_many(build: Any) -> Non
 
 
 def test_an_unexplained_break_names_the_explained_one_on_its_line(build: Any) -> None:
-    """``math.isfinite(x.item())``: behind the break of ``item`` the number is a symbol, which ``isfinite`` cannot take."""
+    """``math.isfinite(x.item())``: after the break of ``item`` the number is a symbol, which ``isfinite`` cannot take."""
     known, unknown = build.brk(), build.brk(5, 1, "GB0208")
     alone = join([], [build.run(unknown)], {})[-1]
     assert alone.rule == "GD000" and "GD101" not in alone.suggestion

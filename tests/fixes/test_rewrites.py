@@ -431,7 +431,7 @@ def test_rewrite_gives_the_same_in_one_graph(name: str, tmp_path: Path, runner: 
 CLASS = HEAD + "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
 CALL = "\n\nmodel = Net()\n\n\ndef f(x):\n    return model(x)\n\n\ndef graphdoctor_target():\n    return f, (torch.rand(4, 8),)\n"
 
-#: The same for modules: the body of the class behind ``super().__init__()``, and a line of the fixed program.
+#: The same for modules: the body of the class after ``super().__init__()``, and a line of the fixed program.
 MODULES = {
     "deepcopy": ("        self.lin = nn.Linear(8, 8)\n\n    def forward(self, x):\n        import copy\n\n"
                  "        twin = copy.deepcopy(self.lin)\n        return twin(x) + twin(input=x)\n",
@@ -546,7 +546,7 @@ REFUSED = {
     "item_twice": (HEAD + F + "    n = x.max().item()\n    if x.shape[0] > 3:\n        n = 2.0\n    if n > 1:\n        return x\n    return x * n\n",
                    "`n` is assigned more than once (lines 6, 8)."),
     "item_loop": (HEAD + F + "    while x.max().item() > 1:\n        x = x / 2\n        print(1)\n    return x\n",
-                  "A while loop on tensor data has no plain rewrite; bound the loop, or use torch.while_loop."),
+                  "A while loop on tensor data has no simple rewrite; bound the loop, or use torch.while_loop."),
     "getframe": ("import sys\n" + HEAD + F + "    return x * sys._getframe(0).f_lineno\n",
                  "Line 7 must run under compile too."),
     "numpy_random": ("import numpy as np\n" + HEAD + F + "    return x * np.random.choice([0.2, 0.3])\n",
@@ -590,7 +590,7 @@ REFUSED = {
               "        stack.enter_context(torch.no_grad())\n        return y * 2\n",
               "`stack` does more than enter contexts at the beginning of its block."),
     "measured": (HEAD + F + "    return x * torch.get_num_threads()\n",
-                 "What is asked may change from call to call; ask in the code that calls the compiled function."),
+                 "The answer may change from call to call; query it in the code that calls the compiled function."),
     "deep_copy": ("import copy\n" + HEAD + F + "    return copy.deepcopy([x, [x]])[0]\n",
                   "What is copied holds more than tensors and numbers."),
     "random_view": (HEAD + F + "    y = x[0].random_(0, 2)\n    return x + y\n",
@@ -599,9 +599,9 @@ REFUSED = {
                        + "    with torch.device('cpu'):\n        return g(x)\n",
                        "`torch.device` changes what the code in it computes, so it cannot be left out under compile."),
     "parameter_options": (HEAD + F + "    return x + nn.Parameter(torch.ones(8), requires_grad=x.ndim > 1)\n",
-                          "The parameter has options that a tensor has not."),
+                          "The parameter has options that a tensor does not have."),
     "layer": (HEAD + F + "    return nn.Linear(8, 8)(x)\n",
-              "Build it in `__init__`: the weights that are drawn in each call would be drawn once."),
+              "Build it in `__init__`: its weights, which each call initialises anew, would be initialised once."),
     "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n",
                 "How many classes there are depends on data; give `num_classes`, which also fixes the shape."),
     "buffer_of_another": (HEAD + BUFFER + "        return x\n\n\nclass Outer(nn.Module):\n    def __init__(self):\n        super().__init__()\n"

@@ -358,7 +358,7 @@ RIGHT = {
         FUNCTION.format("y = x * 2 if x.abs().max() > 1e5 else x - 1", ""), "x * 2 if x.abs().max() > 1e5 else x - 1",
         "torch.where(x.abs().max() > 1e5, x * 2, x - 1)",
     ),
-    "a condition behind a normalisation": (
+    "a condition after a normalisation": (
         MODULE.format("y = self.a(x); y = y * 2 if y.mean() > 5 else y - 1"), "y * 2 if y.mean() > 5 else y - 1",
         "torch.where(y.mean() > 5, y * 2, y - 1)",
     ),

@@ -158,10 +158,10 @@ def test_what_a_function_that_was_given_up_calls_is_compiled_alone_because_of_it
     grown = advice.pop(("kept", "length"))
     assert grown == "let nothing grow in compiled code: return the value, and append it in the calling code"
     assert {name for name, _ in advice} == {"x", "y", "self.scale.p"}
-    behind = (
-        f"remove the graph break at train.py:{line}: only behind breaks is it compiled by itself, once for each kind"
+    advised = (
+        f"remove the graph break at train.py:{line}: because of it the function is compiled separately, once for each "
     )
-    assert all(remedy.startswith(behind) for remedy in advice.values()), advice
+    assert all(remedy.startswith(advised) for remedy in advice.values()), advice
 
 
 BACKWARD = """\

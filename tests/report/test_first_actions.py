@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphdoctor.breaks.consequence import behind
+from graphdoctor.breaks.consequence import not_reached_yet
 from graphdoctor.breaks.guards import REMOVE_BREAKS
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import Frame
@@ -189,7 +189,7 @@ def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosi
 def test_what_waits_behind_a_break_is_counted(rich: Diagnosis) -> None:
     first, second = rich.findings[:2]
     line = first.location.line
-    waits = replace(second, message=behind(second.message, line), status="static-only")
+    waits = replace(second, message=not_reached_yet(second.message, line), status="static-only")
     actions = first_actions(replace(rich, findings=(first, waits), verification=None))
     assert actions[0].effect.endswith("; line 21 comes next, which compiling did not get to")
 

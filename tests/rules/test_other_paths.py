@@ -1,4 +1,4 @@
-"""What several branches make is known in the branches behind them, and where one of them makes a mistake."""
+"""What several branches make is known in the branches after them, and where one of them makes a mistake."""
 
 from __future__ import annotations
 

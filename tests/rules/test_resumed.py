@@ -1,4 +1,4 @@
-"""What changes behind a graph break: it is compiled as a function of its own, or not at all."""
+"""What changes after a graph break: it is compiled as a function of its own, or not at all."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def _severities_and_compilations(tmp_path: Path, text: str) -> tuple[list[str], 
 @pytest.mark.parametrize(
     ("base", "body", "target", "severities", "compilations"),
     [
-        # Nothing is computed behind the break: a list may grow and a number change there.
+        # Nothing is computed after the break: a list may grow and a number change there.
         ("(nn.Module)", "y = x.sum().item(); self.rows.append(y); return y", "Store()", [], 1),
         ("(nn.Module)", "y = x.sum().item(); self.n += 1; return y", "Store()", [], 1),
         ("(nn.Module)", "y = x.sum().item(); self.n = self.n + 1; return y", "Store()", [], 1),
         ("", "y = x.sum().item(); self.rows.append(y); return y", "Net()", [], 2),
-        # Something is, behind the change or before it.
+        # Something is, after the change or before it.
         ("(nn.Module)", "y = x.sum().item(); self.rows.append(y); return x * 3", "Store()", ["warning"], 1 + _CALLS),
         ("(nn.Module)", "x.sum().item(); y = x * 3; self.rows.append(1); return y", "Store()", ["warning"], 1 + _CALLS),
         ("(nn.Module)", "self.rows.append(1); return x.sum().item()", "Store()", ["warning"], _CALLS),

@@ -1,4 +1,4 @@
-"""Conditions on tensors behind others that may end the expression."""
+"""Conditions on tensors after others that may end the expression."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_only_an_undecided_operand_makes_the_next_one_optional(tmp_path: Path, t
 @pytest.mark.parametrize(
     ("body", "suggestion"),
     [
-        ("losses.append(x.mean())", "a list gets as many elements as the data say: append in each case"),
+        ("losses.append(x.mean())", "the length of a list depends on the data: append in each case"),
         ("x = x * 2", "compute both branches and select with `torch.where`"),
         ("losses.append(x)\n    else:\n        losses.append(-x)", "compute both branches and select with"),
     ],
@@ -62,8 +62,11 @@ def test_a_list_that_data_make_longer_is_no_choice_of_tensors(tmp_path: Path, bo
 @pytest.mark.parametrize(
     ("loop", "suggestion"),
     [
-        ("for i, flag in enumerate(self.flags)", "what `self.flags` holds is data to Dynamo: where no call changes it"),
-        ("for flag in self.flags", "what `self.flags` holds is data to Dynamo: where no call changes it"),
+        (
+            "for i, flag in enumerate(self.flags)",
+            "to Dynamo the contents of `self.flags` are data: if no call changes them",
+        ),
+        ("for flag in self.flags", "to Dynamo the contents of `self.flags` are data: if no call changes them"),
         ("for flag in x.sum(1) > 0", "compute both branches and select"),
     ],
 )

@@ -255,7 +255,7 @@ def test_what_experiments_are_logged_with(tmp_path: Path) -> None:
     found = analyse([(file, "model.py")]).findings
     marked = [number for number, line in enumerate(TRACKED.split("\n"), 1) if line.endswith("# found")]
     assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
-    assert all(f.suggestion.startswith("return the value and log it behind the call") for f in found)
+    assert all(f.suggestion.startswith("return the value and log it after the call") for f in found)
     assert {f.fix.safety for f in found if f.fix} == {"unsafe"}
 
 

@@ -15,7 +15,7 @@ from usage_claims import Net, X, claim, compiled, graphs, raised
 
 @claim
 def gd629_fallbacks() -> list[str]:
-    """What calls raise behind a `try` that compiles: without a call in it, with one, and with `suppress_errors`."""
+    """What calls raise after a `try` that compiles: without a call in it, with one, and with `suppress_errors`."""
 
     def broken(graph: Any, inputs: Any) -> Any:
         raise ValueError
@@ -47,7 +47,7 @@ def gd630_compile_call() -> int:
 
 @claim
 def gd631_logs() -> list[bool]:
-    """Whether something is logged that is asked for before, and behind, the import."""
+    """Whether something is logged that is asked for before, and after, the import."""
     asked = "import os; os.environ['TORCH_LOGS'] = 'graph_code'\n"
     used = "torch.compile(torch.sin, backend='eager')(torch.rand(3))\n"
 

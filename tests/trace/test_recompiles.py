@@ -229,7 +229,7 @@ def test_what_is_compiled_alone_behind_a_break_differs_from_call_to_call(
 
 @pytest.mark.parametrize("counted", [False, True])
 def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path: Path, counted: bool) -> None:
-    """Only behind a graph break are the layers compiled one by one, and each has another number."""
+    """Only after a graph break are the layers compiled one by one, and each has another number."""
     net = tmp_path / "net.py"
     step = "        self.number += 1\n" if counted else ""
     net.write_text(

@@ -86,7 +86,7 @@ def before(draft: Draft) -> list[str]:
 
 
 def after(draft: Draft, name: str) -> list[str]:
-    """A line behind the choice, which may show what it gave: a copy, a view, or the argument itself."""
+    """A line after the choice, which may show what it gave: a copy, a view, or the argument itself."""
     options = (*_AFTER, *_NET_AFTER * 3) if draft.is_net else _AFTER
     return [draft.fill(draft.pick(options), y=name)]
 

@@ -1,4 +1,4 @@
-"""Forms that choose values: early returns behind a test of Python, numbers with a bound, sides that bind several names,
+"""Forms that choose values: early returns under a test of Python, numbers with a bound, sides that bind several names,
 what has no finite gradient on the side not taken, computed indices, and checks whose function is called in a try."""
 
 from __future__ import annotations

@@ -26,9 +26,7 @@ depth_options = option_group(
         "quick": click.option(
             "--quick", is_flag=True, help="Stop at the verdict: no fix is verified, no recompile counted."
         ),
-        "deep": click.option(
-            "--deep", is_flag=True, help="All that can be looked at, however long it takes, within --timeout."
-        ),
+        "deep": click.option("--deep", is_flag=True, help="Make all checks, however long they take, within --timeout."),
         "readiness": click.option(
             "--readiness", is_flag=True, help="Which submodules compile alone.  [default: small models that fail]"
         ),
@@ -42,7 +40,7 @@ depth_options = option_group(
         "repro": click.option(
             "--repro",
             metavar="FILE",
-            help="With what --ladder or --audit does: write a script that fails in the same way.",
+            help="Write a script that reproduces the failure which --ladder or --audit found.",
         ),
         "optimizer": click.option(
             "--optimizer", type=click.Choice(["sgd", "adamw"]), help="Also a training step with this optimizer."
@@ -59,27 +57,27 @@ depth_options = option_group(
 
 def check_depth(depth: DepthOptions, vary: tuple[str, ...], run: bool | None) -> None:
     """Raises OneLine where ``--no-run`` comes with what needs a run, or ``--quick`` with what follows the verdict."""
-    behind = _behind_verdict(depth, vary)
+    after = _after_verdict(depth, vary)
     needs_run = {
-        **behind,
+        **after,
         "export": depth.export,
         "optimizer": depth.optimizer,
         "compiled-autograd": depth.compiled_autograd,
     }
     if run is False and (name := _first(needs_run)):
         raise OneLine(f"--no-run runs nothing, and --{name} is about a run: use one of the two")
-    if depth.quick and (name := _first(behind)):
-        raise OneLine(f"--quick stops at the verdict, and --{name} asks for what comes behind it: use one of the two")
+    if depth.quick and (name := _first(after)):
+        raise OneLine(f"--quick stops at the verdict, and --{name} asks for what comes after it: use one of the two")
 
 
 def faster(seconds: float, depth: DepthOptions, vary: tuple[str, ...]) -> str:
     """What to say after runs that took so many ``seconds``; empty where that is short, or what was asked for."""
-    if seconds <= _LONG or depth.quick or _first(_behind_verdict(depth, vary)):
+    if seconds <= _LONG or depth.quick or _first(_after_verdict(depth, vary)):
         return ""
     return f"the runs took {seconds:.0f} s; --quick stops at the verdict: no fix is verified, no recompile counted"
 
 
-def _behind_verdict(depth: DepthOptions, vary: tuple[str, ...]) -> dict[str, object]:
+def _after_verdict(depth: DepthOptions, vary: tuple[str, ...]) -> dict[str, object]:
     """What follows the verdict on request."""
     return {
         "deep": depth.deep,

@@ -15,7 +15,9 @@ _PROJECT = {
     "isolated": click.option("--isolated", is_flag=True, help="Read no configuration file."),
     "rules": click.option("--rules", multiple=True, metavar="FOLDER", help="Execute the rule files in this folder."),
     "allow_project_rules": click.option(
-        "--allow-project-rules", is_flag=True, help="Execute those too that the project's configuration file names."
+        "--allow-project-rules",
+        is_flag=True,
+        help="Also execute the rule files that the project's configuration names.",
     ),
 }
 _SETTINGS = {
@@ -32,12 +34,12 @@ _SETTINGS = {
     "per_file_ignores": click.option(
         "--per-file-ignores", multiple=True, metavar="GLOB:CODES", help="Not these rules in these files."
     ),
-    "exclude": click.option(
-        "--exclude", multiple=True, metavar="GLOB", help="What to pass over when folders are walked."
-    ),
+    "exclude": click.option("--exclude", multiple=True, metavar="GLOB", help="Files and folders to leave out."),
     "extend_exclude": click.option("--extend-exclude", multiple=True, metavar="GLOB", help="And this."),
     "target_torch": click.option(
-        "--target-torch", metavar="VERSION", help="Ask the rules that hold in this torch.  [default: the installed one]"
+        "--target-torch",
+        metavar="VERSION",
+        help="Apply the rules of this version of torch.  [default: the installed one]",
     ),
     "follow": click.option(
         "--follow",

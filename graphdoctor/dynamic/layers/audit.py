@@ -27,7 +27,7 @@ _SIDES = ("eager", "the compiled code")
 _LAYOUT = "the strides of "
 _KEY = re.compile(r"\[.*?\]")
 _COMPILERS = (f"{observed.STATE}environment variable ", "the setting ")
-#: What can be compared where compiled code draws other random numbers than eager, as it may.
+#: Leaves that can be compared although compiled code may draw other random numbers than eager.
 _WITHOUT_VALUES = ("aliasing", "metadata", "exceptions")
 #: What a leaf is about, by how its name begins; the rest is state.
 _BY_NAME: tuple[tuple[str, Oracle], ...] = (
@@ -154,7 +154,7 @@ def _compiled(sample: Sample, backend: Backend) -> Callable[..., Any]:
 
 
 def _drawn(eager: Snapshot, compiled: Snapshot, noise: set[str]) -> list[str]:
-    """Whose random numbers are others afterwards: ``torch's``, ``numpy's``."""
+    """The generators of random numbers whose state differs afterwards: ``torch's``, ``numpy's``."""
     names = [name for name, _ in observed.differences(eager, compiled) if name.startswith(observed.RANDOM)]
     found = (name.removeprefix(observed.RANDOM).partition(" ")[0] for name in names if name not in noise)
     return sorted(found) if eager and compiled else []

@@ -127,7 +127,7 @@ def _holds(code: Code | None, found: Break, show: Show) -> bool:
 
 
 def compiled_frames(starts: Sequence[Start]) -> dict[tuple[str, int], int]:
-    """How often the function at (path, first line) was compiled. What resumes behind a break is a frame of its own."""
+    """How often the function at (path, first line) was compiled. What resumes after a break is a frame of its own."""
     counts: dict[tuple[str, int], int] = {}
     for (_, path, line), count in Counter((s.frame, s.path, s.line) for s in starts).items():
         counts[path, line] = max(count, counts.get((path, line), 0))

@@ -1,4 +1,4 @@
-"""What default configurations of transformers leave open, so that no model comes of them."""
+"""Settings that default configurations of transformers lack, and without which no model can be built."""
 
 from __future__ import annotations
 

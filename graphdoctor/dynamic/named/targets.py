@@ -48,7 +48,7 @@ class NamedTarget:
     sample: str
 
 
-#: Gets what stands behind the colon. Raises NoSuchTarget. It runs in a process without torch.
+#: Gets what stands after the colon. Raises NoSuchTarget. It runs in a process without torch.
 Provider = Callable[[str], NamedTarget]
 
 
@@ -87,7 +87,7 @@ def _transformers(name: str) -> NamedTarget:
 
 
 def _timm(name: str) -> NamedTarget:
-    # A tag behind a dot chooses weights, and there are none here.
+    # A tag after a dot chooses weights, and there are none here.
     plain = name.partition(".")[0]
     known = sources.definitions(installed("timm", "timm") / "models", "*.py", "def")
     text = (

@@ -1,6 +1,6 @@
-"""Counters, lists and tables at module level: what each call that is compared begins with.
+"""Counters, lists and tables at module level, which are reset before each call that is compared.
 
-Flags, names and what is None stay as calls leave them: they may say that something was set up, which is done once.
+Flags, strings and None stay as calls leave them, since they may record a setup that is done once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Doubt about outputs that differ: how far each of them is from the same computation in a wider dtype."""
+"""Whether outputs that differ are wrong: how far each is from the same computation in a wider dtype."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def cleared(eager: Snapshot, compiled: Snapshot, exact: Snapshot) -> str:
         if compare({name: value}, {name: compiled[name]}).where is None:
             continue
         mine, other = _error(value, exact.get(name)), _error(compiled[name], exact.get(name))
-        # Eager as good as exact: the reference was rounded like the model itself and proves nothing.
+        # Eager is as good as exact: the reference was rounded like the model itself, and proves nothing.
         if mine is None or other is None or mine == 0 or other > _FACTOR * mine:
             return ""
         worst = max(worst, (other, mine))

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from graphdoctor.dynamic.user_code import pytree
 
-#: What is about the parameter, and not about its values.
+#: Attributes and methods that concern the parameter itself, not its values.
 _OF_LEAVES = {
     torch.Tensor.numel,
     torch.Tensor.register_post_accumulate_grad_hook,

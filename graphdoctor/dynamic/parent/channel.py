@@ -76,7 +76,7 @@ class Channel:
 
 @contextlib.contextmanager
 def ending(crashes: Path) -> Iterator[None]:
-    """End the process behind the ``with``, whatever happened in it; a line in ``crashes`` has the error.
+    """End the process after the ``with``, whatever happened in it; a line in ``crashes`` has the error.
 
     Nothing of the user's code runs any more: exit handlers, threads and ``__del__`` may hang, print or raise.
     """

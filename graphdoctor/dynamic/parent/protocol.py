@@ -17,7 +17,7 @@ from graphdoctor.model.typed_json import Mismatch, Types
 #: What a line of a worker is about.
 Kind = Literal["progress", "environment", "run", "failed", "end", "gone", "varied", "placement"]
 
-#: What of a run is wanted: all of it, what the verdict is made of, or what comes behind that.
+#: Which part of a run is wanted: all of it, the part that gives the verdict, or the rest.
 Part = Literal["all", "verdict", "rest"]
 
 #: Characters of one text in a message; what is longer is cut.

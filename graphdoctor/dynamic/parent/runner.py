@@ -70,7 +70,7 @@ def run(
 ) -> RunResult:
     """Run the target of ``request.file`` in a worker process, or in a fork of the one that ``server`` keeps.
 
-    ``progress`` gets short phrases, and ``decided`` what is known when the first stage behind the verdict begins.
+    ``progress`` gets short phrases, and ``decided`` what is known when the first stage after the verdict begins.
     Whatever the user's code does ends as an outcome with one line of detail. Raises InputSpecError before anything
     runs, and NotStarted where ``server`` cannot begin. When this returns or raises, no process of the worker is left;
     with ``server``, what the code left behind ends with the server.
@@ -198,7 +198,7 @@ def mode_of(stage: str, modes: Sequence[str]) -> str:
 
 
 def left_out(stage: str, outcome: Outcome, detail: str) -> str:
-    """The line for a ``stage`` behind the verdict that ended with ``outcome``."""
+    """The line for a ``stage`` after the verdict that ended with ``outcome``."""
     ended = "stopped" if outcome in ("timeout", "memory") else outcome
     return f"{stage}: {ended}, {detail.replace(f', while {stage}', '')}"
 

@@ -23,9 +23,9 @@ _WEIGHING = 0.05
 _CHUNK = 1 << 16
 _KEPT_OUTPUT = 1 << 10
 MESSAGE_LIMIT = 64 << 20
-#: What a pipe may hold when its writers have ended, in chunks; others may write on for ever.
+#: How many chunks are read of a pipe whose writers have ended, since other processes may write to it for ever.
 _LEFT = 64
-#: What is read of the file that faulthandler writes.
+#: Bytes that are read of the file that faulthandler writes.
 _CRASH_TEXT = 1 << 16
 
 

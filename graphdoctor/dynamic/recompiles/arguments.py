@@ -66,7 +66,7 @@ def _called(function: Callable[..., Any]) -> Any:
 
 
 def _passes_on(wrapper: Any) -> bool:
-    """Whether a wrapper takes what it wraps is called with: any arguments, behind ``self`` where it names that."""
+    """Whether a wrapper takes what it wraps is called with: any arguments, after ``self`` where it names that."""
     code = getattr(wrapper, "__code__", None)
     takes_any = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
     return code is not None and code.co_flags & takes_any == takes_any and code.co_varnames[: code.co_argcount] in _SELF

@@ -17,7 +17,7 @@ _FEW = 2
 def recompiles_of_one_call(recording: Recording, places: Places) -> tuple[Recompile, ...]:
     """The recompiles of a call, one for each function that was compiled three times or more, or given up.
 
-    Behind a graph break a function is compiled by itself, so that is what to remove. Nothing is said where none broke.
+    After a graph break a function is compiled by itself, so that is what to remove. Nothing is said where none broke.
     """
     if not recording.events:
         return ()

@@ -116,7 +116,7 @@ class Inside:
     def _caller(self, frame: FrameType | None) -> tuple[str, dict[str, Any]]:
         """The nearest frame whose ``self`` is a submodule: its name, and the local variables that paths start from.
 
-        A function that resumes behind a graph break has no ``self`` where it is not used any more; its caller has.
+        A function that resumes after a graph break has no ``self`` where it is not used any more; its caller has.
         """
         variables: dict[str, Any] = {}
         while frame is not None:

@@ -154,7 +154,7 @@ def skip_guard_timing() -> None:
 
 @contextmanager
 def exact_lines() -> Iterator[None]:
-    """Let the code that Dynamo makes of what is behind a graph break have the lines of the source.
+    """Let the code that Dynamo makes of what is after a graph break have the lines of the source.
 
     An instruction of more than 8 units takes several entries of its line table, and Dynamo counts the lines that it is
     further down in each of them. So after ``.float()`` on a line of its own all lines are too large

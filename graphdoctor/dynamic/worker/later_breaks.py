@@ -17,7 +17,7 @@ from graphdoctor.model.runs import DynamicRun
 if TYPE_CHECKING:
     from graphdoctor.dynamic.worker.experiment import Experiment
 
-#: Calls behind the first, as long as each compiles something.
+#: Calls after the first, as long as each compiles something.
 CALLS = 3
 #: The part of the time limit that one compilation more may take.
 _SHARE = 0.2

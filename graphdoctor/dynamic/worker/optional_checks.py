@@ -1,4 +1,4 @@
-"""The steps behind the verdict: recompiles, and checks after a failure or on request, within the time limit."""
+"""The steps after the verdict: recompiles, and checks after a failure or on request, within the time limit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Deeper:
     progress: Progress
 
     def run(self, run: DynamicRun) -> DynamicRun:
-        """``run`` with the checks of the request that come behind the verdict. Exceptions end as a line of detail."""
+        """``run`` with the checks of the request that come after the verdict. Exceptions end as a line of detail."""
         request = self.experiment.request
         # What the steps take was measured in this process, or in the one before.
         self.experiment.budget.know(*run.cost)

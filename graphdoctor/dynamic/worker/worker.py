@@ -27,6 +27,9 @@ from graphdoctor.dynamic.worker.budget import Budget
 from graphdoctor.model.runs import DynamicRun, Varied
 
 if TYPE_CHECKING:
+    import torch
+
+    from graphdoctor.dynamic.user_code.target import Mode, Target
     from graphdoctor.dynamic.worker.experiment import Experiment
     from graphdoctor.dynamic.worker.optional_checks import Deeper
 
@@ -75,33 +78,20 @@ def serve(requests: str, descriptor: int) -> None:
 
 
 def _work(request: RunRequest, channel: Channel) -> None:
+    """Build the target of ``request`` and run it in each mode."""
     budget = Budget(request.timeout)
     channel.progress("importing torch")
-    # Before sys.path changes: a neighbour of the user's file called random.py must not break torch.
-    import torch
-    import torch._dynamo
+    # Before sys.path changes: a neighbour of the user's file called random.py must not break torch. All other imports
+    # come before the user's code too, which may change what they need.
 
-    from graphdoctor.dynamic.parent.input_specs import InputSpecError
-    from graphdoctor.dynamic.parent.vary_specs import parse_variations
-    from graphdoctor.dynamic.recompiles import sweep
     from graphdoctor.dynamic.tracing.backend import CountingBackend, replace_inductor
     from graphdoctor.dynamic.tracing.branch_coverage import record_tests
-    from graphdoctor.dynamic.tracing.private_torch import (
-        config_copy,
-        keep_random_state_of_checkpoints,
-        skip_guard_timing,
-    )
+    from graphdoctor.dynamic.tracing.private_torch import keep_random_state_of_checkpoints, skip_guard_timing
     from graphdoctor.dynamic.user_code import devices, load
-    from graphdoctor.dynamic.user_code.target import NoTarget, find, seed
-    from graphdoctor.dynamic.user_code.user_errors import fault_of
+    from graphdoctor.dynamic.user_code.target import NoTarget
     from graphdoctor.dynamic.worker.draws import draw_each_alone
     from graphdoctor.dynamic.worker.experiment import Experiment
-    from graphdoctor.dynamic.worker.inputs import described
-    from graphdoctor.dynamic.worker.modes import modes_of
-
-    # Now: the user's code may leave nothing that another import needs.
     from graphdoctor.dynamic.worker.optional_checks import Deeper
-    from graphdoctor.dynamic.worker.out_of_memory import SHRINK
     from graphdoctor.dynamic.worker.varied_calls import varied
 
     places = _places(request)
@@ -117,33 +107,12 @@ def _work(request: RunRequest, channel: Channel) -> None:
     sys.argv = [str(request.file)]
     load.install_overlay(request.overlay)
     seen = record_tests(request.tests)
-    settings = config_copy()
     if request.alone:
         draw_each_alone()
-    stage = "at import"
-    try:
-        channel.progress(f"{stages.IMPORT} {request.file.name}")
-        seed()
-        module = load.load_text(request.sample, request.file) if request.sample else load.load(request.file)
-        channel.send("environment", environment=_environment(torch, device, settings))
-        stage = "while the target was built"
-        channel.progress(stages.BUILD)
-        target = find(module, request.target, request.inputs, device, request.shrink)
-        sweep.check(target, parse_variations(request.vary))
-        sample = target.sample("eval")
-        target = replace(target, inputs=described(sample, request.sample_of, request.file.name))
-        modes = [r.mode for r in request.runs if r.mode != "unknown"] or modes_of(request, sample.module)
-        # Its memory is needed for the runs.
-        del sample
-    except (NoTarget, InputSpecError) as error:
-        channel.send("failed", outcome="no-target", detail=str(error))
+    built = _build(request, places, device, channel)
+    if built is None:
         return
-    except BaseException as error:
-        fault = fault_of(error, places, stage)
-        more = f"; {SHRINK}" if fault.memory and request.shrink is None else ""
-        raised_at = fault.raised_at and asdict(fault.raised_at)
-        channel.send("failed", outcome=fault.outcome, detail=f"{fault.detail}{more}", raised_at=raised_at)
-        return
+    target, modes = built
 
     # Compiling makes many objects, and the collector would look at all of the model and its libraries again and again.
     gc.collect()
@@ -161,8 +130,50 @@ def _work(request: RunRequest, channel: Channel) -> None:
     _run([Experiment(target, mode, request, places, backend, budget) for mode in modes], Deeper, request, channel)
 
 
+def _build(
+    request: RunRequest, places: Places, device: torch.device, channel: Channel
+) -> tuple[Target, Sequence[Mode]] | None:
+    """The target of ``request`` and its modes. Where it cannot be built, the reason is sent, and this is None."""
+    import torch
+
+    from graphdoctor.dynamic.parent.input_specs import InputSpecError
+    from graphdoctor.dynamic.parent.vary_specs import parse_variations
+    from graphdoctor.dynamic.recompiles import sweep
+    from graphdoctor.dynamic.tracing.private_torch import config_copy
+    from graphdoctor.dynamic.user_code import load
+    from graphdoctor.dynamic.user_code.target import NoTarget, find, seed
+    from graphdoctor.dynamic.user_code.user_errors import fault_of
+    from graphdoctor.dynamic.worker.inputs import described
+    from graphdoctor.dynamic.worker.modes import modes_of
+    from graphdoctor.dynamic.worker.out_of_memory import SHRINK
+
+    settings = config_copy()
+    stage = "at import"
+    try:
+        channel.progress(f"{stages.IMPORT} {request.file.name}")
+        seed()
+        module = load.load_text(request.sample, request.file) if request.sample else load.load(request.file)
+        channel.send("environment", environment=_environment(torch, device, settings))
+        stage = "while the target was built"
+        channel.progress(stages.BUILD)
+        target = find(module, request.target, request.inputs, device, request.shrink)
+        sweep.check(target, parse_variations(request.vary))
+        sample = target.sample("eval")
+        target = replace(target, inputs=described(sample, request.sample_of, request.file.name))
+        return target, [r.mode for r in request.runs if r.mode != "unknown"] or modes_of(request, sample.module)
+    except (NoTarget, InputSpecError) as error:
+        channel.send("failed", outcome="no-target", detail=str(error))
+    except BaseException as error:
+        # The user's code may raise anything, also SystemExit.
+        fault = fault_of(error, places, stage)
+        more = f"; {SHRINK}" if fault.memory and request.shrink is None else ""
+        raised_at = fault.raised_at and asdict(fault.raised_at)
+        channel.send("failed", outcome=fault.outcome, detail=f"{fault.detail}{more}", raised_at=raised_at)
+    return None
+
+
 def _run(experiments: Sequence[Experiment], deeper: type[Deeper], request: RunRequest, channel: Channel) -> None:
-    """The verdict in all modes, then what comes behind it."""
+    """The verdict in all modes, then what comes after it."""
     from graphdoctor.dynamic.worker import threads
 
     def update(run: DynamicRun, complete: bool = True) -> None:

@@ -209,7 +209,7 @@ def _comparison(name: str, call: cst.Call) -> cst.BaseExpression:
         # It is False for other shapes, where an elementwise comparison raises.
         text = f"(({one} == {other}).all() if {one}.shape == {other}.shape else torch.tensor(False))"
         return cst.parse_expression(text)
-    raise Refuse(f"`{code(call)}` has no form as a tensor")
+    raise Refuse(f"`{code(call)}` cannot be written as a tensor expression")
 
 
 def negate(text: str) -> str:

@@ -23,8 +23,8 @@ def is_bound_before(name: str, statement: cst.If | cst.Match | cst.For, editor: 
 
 
 def never_reaches(one: cst.CSTNode, other: cst.CSTNode, editor: Editor) -> bool:
-    """Whether a call that runs ``one`` does not come to ``other``, which stands behind it: on the other side of a
-    branch, or behind one that returns or raises there.
+    """Whether a call that runs ``one`` does not come to ``other``, which stands after it: on the other side of a
+    branch, or after one that returns or raises there.
     """
     around, outside = (one, *editor.ancestors(one)), {other, *editor.ancestors(other)}
     for arm, branch in pairwise(around):
@@ -79,7 +79,7 @@ def _surely_runs(bound: cst.CSTNode, name: str, branch: cst.CSTNode, editor: Edi
 
 
 def _is_no_longer_none(name: str, branch: cst.CSTNode, function: cst.FunctionDef, editor: Editor) -> bool:
-    """Whether the branch stands under ``name is not None``, or behind a return where it is None."""
+    """Whether the branch stands under ``name is not None``, or after a return where it is None."""
     around = {branch, *editor.ancestors(branch)}
     for node in find(function, cst.If):
         if node is branch or node.body in around:

@@ -14,7 +14,7 @@ _NOTES = ("add", "append", "setdefault", "update")
 
 
 def is_given_once(statement: cst.CSTNode, editor: Editor) -> bool:
-    """Whether ``statement`` stands in, or behind, an ``if`` that asks for what the function notes beside it.
+    """Whether ``statement`` stands in, or after, an ``if`` that asks for what the function notes beside it.
 
     So ``if key not in seen: seen.add(key); print(key)``, and ``if self.warned: return`` before ``self.warned = True``.
     """

@@ -230,7 +230,7 @@ def latest(name: cst.Name, editor: Editor) -> cst.BaseExpression | None:
         return None
     block = editor.parent(editor.parent(last) or last)
     around = next((n for n in editor.ancestors(name) if editor.parent(n) is block), None)
-    # ``n = f(n)`` binds the name behind the read.
+    # ``n = f(n)`` binds the name after the read.
     is_line = isinstance(around, cst.SimpleStatementLine)
     if around is None or any(b in set(walk(around)) for b in bound if not (is_line and isinstance(b, cst.Assign))):
         return None

@@ -35,7 +35,7 @@ def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
 
 
 def _bounded_by(assign: cst.Assign, name: str, editor: Editor) -> cst.Assign | None:
-    """The assignment of ``if n < 1: n = 1`` right behind ``assign`` of ``n``."""
+    """The assignment of ``if n < 1: n = 1`` right after ``assign`` of ``n``."""
     line = editor.parent(assign)
     branch = editor.following(line) if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
     if not isinstance(branch, cst.If) or branch.orelse is not None or name not in names(branch.test):
@@ -52,7 +52,7 @@ def _is_last(
     function: cst.FunctionDef,
     editor: Editor,
 ) -> bool:
-    """Whether all that is read behind ``assign`` is what it binds: it always runs, and nothing binds the name again."""
+    """Whether all that is read after ``assign`` is what it binds: it always runs, and nothing binds the name again."""
     line = editor.parent(assign)
     if line is None or editor.parent(line) is not function.body:
         return False

@@ -25,9 +25,9 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
     """``if <tensor>: raise E("...")`` keeps its exception in eager and becomes an assert of the graph under compile."""
     statement = only_statement(if_node.body)
     if not isinstance(statement, cst.Raise) or statement.exc is None:
-        return Refusal("The branch does more than raise, so it has no form inside the graph.")
+        return Refusal("The branch does more than raise, so it cannot become a check inside the graph.")
     if if_node.orelse is not None:
-        return Refusal("The check has an else branch, so it has no form inside the graph.")
+        return Refusal("The check has an else branch, so it cannot be made inside the graph.")
     try:
         unhandled(if_node, editor)
         condition = Conditions(editor, hit).split(if_node.test)
@@ -162,7 +162,7 @@ def _compiled_checks(node: cst.Assert, hit: Hit, editor: Editor) -> list[str]:
     operands = conjuncts(node.test)
     kinds = [conditions.types.kind(operand) for operand in operands]
     if None in kinds[next((i for i, kind in enumerate(kinds) if kind), 0) :] and any(kinds):
-        # Python behind a tensor: what has to hold together may be asserted one by one.
+        # Python after a tensor: what has to hold together may be asserted one by one.
         pairs = zip(operands, kinds, strict=True)
         tests = [conditions.boolean(operand) if kind else editor.code(operand) for operand, kind in pairs]
     else:

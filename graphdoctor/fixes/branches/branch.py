@@ -25,8 +25,8 @@ def rewrite_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(branch, cst.Assert):
         return constant_message(branch, hit, editor)
     if isinstance(branch, cst.While):
-        return Refusal("A while loop on tensor data has no plain rewrite; bound the loop, or use torch.while_loop.")
-    return Refusal("The truth of this value is asked in the middle of an expression, which has no plain rewrite.")
+        return Refusal("A while loop on tensor data has no simple rewrite; bound the loop, or use torch.while_loop.")
+    return Refusal("This value is tested in the middle of an expression, which has no simple rewrite.")
 
 
 def leave_out_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -45,7 +45,7 @@ def choose_result(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def write_rest(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """What stands behind a return of nothing writes what was there before where the test holds."""
+    """What stands after a return of nothing writes what was there before where the test holds."""
     return write_by_choice(branch_of(hit.place, editor), hit, editor)
 
 

@@ -122,15 +122,15 @@ def _returned(orelse: cst.Else | cst.If) -> cst.BaseExpression:
 
 
 def rest_of(branch: cst.If | cst.For, editor: Editor) -> tuple[Sequence[cst.Assign], cst.BaseExpression]:
-    """The assignments behind ``branch``, and the value of the return behind them.
+    """The assignments after ``branch``, and the value of the return after them.
 
     Refuses other statements.
     """
     function, block = editor.function_of(branch), editor.parent(branch)
     if function is None or block is not function.body or not isinstance(block, cst.IndentedBlock):
         raise Refuse("the return stands in a loop or a block of its own")
-    behind = block.body[list(block.body).index(branch) + 1 :]
-    small = [s for line in behind for s in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])]
+    following = block.body[list(block.body).index(branch) + 1 :]
+    small = [s for line in following for s in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])]
     if not small or not isinstance(small[-1], cst.Return) or small[-1].value is None:
         raise Refuse("the function does not end in the return of a value")
     between: list[cst.Assign] = []
@@ -160,13 +160,13 @@ def write_by_choice(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> Fix
     lines = function.body.body[list(function.body.body).index(branch) + 1 :]
     rest = _statements(lines)
     if not rest:
-        raise Refuse("nothing stands behind the return")
+        raise Refuse("nothing stands after the return")
     flat = Flat(hit, editor, branch)
     under = flat.condition(branch)
     if under.depth:
-        raise Refuse("Python decides whether the tensor is asked")
+        raise Refuse("Python decides whether the tensor is tested")
     flat.statements(rest, function.body, replace(under, holds=False))
-    reason = f"The lines behind the return always run: {'; '.join(dict.fromkeys(flat.risks))}."
+    reason = f"The lines after the return always run: {'; '.join(dict.fromkeys(flat.risks))}."
     edits = (*editor.torch_import(branch), flat.edit(*lines))
     return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
 

@@ -35,7 +35,7 @@ def choose_values(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Edit
 
 
 def _computed(branch: cst.If, editor: Editor) -> Iterator[cst.CSTNode]:
-    """What is computed in each call from now on: the sides, and what is returned behind the branch."""
+    """What is computed in each call from now on: the sides, and what is returned after the branch."""
     yield branch.body
     if branch.orelse is not None:
         yield branch.orelse

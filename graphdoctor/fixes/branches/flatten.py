@@ -26,7 +26,7 @@ from graphdoctor.fixes.branches.same_end import same_end, sides
 from graphdoctor.fixes.branches.stores import assignments, counts_in_python, in_place_value, stored_value, swapped_names
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.layout import behind
+from graphdoctor.fixes.core.layout import indented
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -97,15 +97,15 @@ class Flat:
         self._ends, self._store = same_end(self.first, editor)
         self._end = editor.fresh("chosen")
 
-    def edit(self, *behind: cst.BaseStatement) -> Edit:
-        """The edit that puts the lines in place of the branch, and of the statements ``behind`` it."""
+    def edit(self, *following: cst.BaseStatement) -> Edit:
+        """The edit that puts the lines in place of the branch, and of the statements ``following`` it."""
         comments = [text for _, text in self.editor.module.comments(self.branch)]
-        for line in behind:
+        for line in following:
             above = line.leading_lines if isinstance(line, (cst.SimpleStatementLine, cst.BaseCompoundStatement)) else ()
             comments += [empty.comment.value for empty in above if empty.comment is not None]
             comments += [text for _, text in self.editor.module.comments(line)]
         lines = self.editor.lines(self.indent, *comments, *self._lines)
-        return self.editor.replace_span(self.branch, behind[-1] if behind else self.branch, lines)
+        return self.editor.replace_span(self.branch, following[-1] if following else self.branch, lines)
 
     def branch_off(self, node: cst.If, under: Under | None, depth: int) -> None:
         """``node``, which stands under ``under`` where it is inside a side. Raises Refuse where it does not fit."""
@@ -115,7 +115,7 @@ class Flat:
             return
         if condition.python:
             if node.orelse is not None:
-                raise Refuse("Python decides whether the tensor is asked, and there is an else")
+                raise Refuse("Python decides whether the tensor is tested, and there is an else")
             self._add(depth, f"if {condition.python}:")
             depth += 1
         name = self._name()
@@ -220,7 +220,7 @@ class Flat:
         self._bound.add(self._end)
 
     def store(self) -> None:
-        """Behind all sides, what they end with is done once, with the value that was chosen."""
+        """After all sides, what they end with is done once, with the value that was chosen."""
         if self._store:
             self._add(0, self._store.format(self._end))
 
@@ -367,7 +367,7 @@ class Flat:
     def bind(self, depth: int, name: str, value: str) -> None:
         """Add the line ``name = value``."""
         indent = self.indent + depth * self.editor.indent
-        text = self.editor.statement(indent, f"{name} = ", behind(indent, value, self.editor.newline))
+        text = self.editor.statement(indent, f"{name} = ", indented(indent, value, self.editor.newline))
         self._add(depth, text)
 
     def _add(self, depth: int, line: str) -> None:

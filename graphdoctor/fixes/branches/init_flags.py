@@ -2,7 +2,7 @@
 
 ``if self.initted: return`` and ``if not self.initted: self.initialise(x)`` ask a tensor in each call, and only the
 first call finds it unset. In eager nothing changes; compiled code checks the flag inside the graph and is the code
-behind it, so the first call is to be made before the model is compiled.
+after it, so the first call is to be made before the model is compiled.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     operands = conjuncts(branch.test)
     tested = [(number, *found) for number, o in enumerate(operands) if (found := _flag(o)) is not None]
     if len(tested) != 1:
-        raise Refuse("the branch does not ask one flag of the module")
+        raise Refuse("the branch does not test one flag of the module")
     number, flag, is_negated = tested[0]
     if not any(node is hit.place for node in walk(operands[number])):
-        raise Refuse("the branch asks more than a flag of the module")
+        raise Refuse("the branch tests more than a flag of the module")
     unhandled(branch, editor)
     truth = _settled(flag.attr.value, editor)
     others = [editor.code(o) for o in (*operands[:number], *operands[number + 1 :])]
     if number and any(isinstance(n, (cst.Call, cst.NamedExpr)) for o in operands[:number] for n in walk(o)):
-        raise Refuse("what the branch asks before the flag may do more than compute a value")
+        raise Refuse("what the branch tests before the flag may do more than compute a value")
     check = f"({editor.code(flag)} {'!=' if truth else '=='} 0).all()"
     message = f"{editor.code(flag)}: call the model once before it is compiled"
     lines = [f'torch._assert_async({check}, "{message}")']

@@ -265,12 +265,12 @@ def start_value(name: str, loop: cst.For, editor: Editor) -> cst.BaseExpression 
 
 
 def keep(step: Step, test: str, python: str, editor: Editor) -> Edit:
-    """The step keeps the old value where ``test`` is true; behind the Python part, if there is one."""
+    """The step keeps the old value where ``test`` is true; after the Python part, if there is one."""
     return editor.replace(step.statement, kept_text(step, test, python, editor.indent_of(step.statement), editor))
 
 
 def kept_text(step: Step, test: str, python: str, indent: str, editor: Editor) -> str:
-    """The code of ``step`` behind ``indent``, keeping the old values where ``test`` is true."""
+    """The code of ``step`` after ``indent``, keeping the old values where ``test`` is true."""
     statement = step.statement
     value = editor.code(statement.value)
     if isinstance(statement, cst.AugAssign):
@@ -287,7 +287,7 @@ def kept_text(step: Step, test: str, python: str, indent: str, editor: Editor) -
 
 
 def _assigned_value(statement: cst.CSTNode, indent: str, editor: Editor) -> str:
-    """What ``name = value`` assigns, with its lines as they stand behind ``indent``."""
+    """What ``name = value`` assigns, with its lines as they stand after ``indent``."""
     return editor.dedented(statement, indent).strip().partition("=")[2].lstrip()
 
 

@@ -18,7 +18,7 @@ from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-_REASON = "What is selected is written without asking: where that is nothing, autograd still counts a write."
+_REASON = "The selected elements are written without a test: where there are none, autograd still counts a write."
 
 
 def write_by_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -26,7 +26,7 @@ def write_by_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     branch = branch_of(hit.place, editor)
     mask = _selected(branch.test) if isinstance(branch, cst.If) else None
     if not isinstance(branch, cst.If) or mask is None or branch.orelse is not None:
-        return Refusal("No branch asks whether a mask selects anything.")
+        return Refusal("No branch tests whether a mask selects anything.")
     if editor.code(branch).startswith("elif"):
         return Refusal("The branch is one of several.")
     body = list(statements(branch.body))

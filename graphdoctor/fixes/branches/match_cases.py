@@ -21,7 +21,7 @@ def cases_of(match: cst.Match, editor: Editor) -> Sequence[Case]:
         if case.guard is not None:
             raise Refuse("a case has a guard")
         if found and found[-1][0] is None:
-            raise Refuse("a case stands behind one that takes everything")
+            raise Refuse("a case stands after one that takes everything")
         found.append((_test(match.subject, case.pattern, editor), case.body))
     return found
 

@@ -1,7 +1,7 @@
-"""An early return where a selection is empty, or where all is selected: the code behind it does the same.
+"""An early return where a selection is empty, or where all is selected: the code after it does the same.
 
 ``if len(found) == 0: return x.new_zeros(0, 2)`` and, before ``x[mask]``, ``if mask.all(): return x`` save work, and ask
-data. They go where the code behind goes on with what was asked.
+data. They go where the code after goes on with what was asked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """The branch goes, where all that it does is to return. Raises Refuse where it does not fit."""
     branch = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.If)), None)
     if branch is None or hit.place not in set(walk(branch.test)):
-        return Refusal("No branch asks how much is selected.")
+        return Refusal("No branch tests how much is selected.")
     counted = _counted(branch.test)
     mask = counted or _mask(branch.test)
     if mask is None or branch.orelse is not None or editor.code(branch).startswith("elif"):
@@ -35,21 +35,23 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse("the branch does more than return a value")
     end, function = editor.location(branch).end_line, editor.function_of(branch)
     uses = editor.mentions(function, mask.value) if function is not None else ()
-    behind = [use for use in uses if editor.location(use).line > end]
-    if editor.following(branch) is None or not behind:
-        raise Refuse(f"the code behind the branch does not read `{mask.value}`")
-    if counted is None and not any(_is_index(use, editor) for use in behind):
-        raise Refuse(f"the code behind the branch does not select by `{mask.value}`")
-    last = next((n for n in _behind(function, end, editor) if _needs_elements(n)), None)
+    later = [use for use in uses if editor.location(use).line > end]
+    if editor.following(branch) is None or not later:
+        raise Refuse(f"the code after the branch does not read `{mask.value}`")
+    if counted is None and not any(_is_index(use, editor) for use in later):
+        raise Refuse(f"the code after the branch does not select by `{mask.value}`")
+    last = next((n for n in _operations_after(function, end, editor) if _needs_elements(n)), None)
     if last is not None:
-        raise Refuse(f"`{editor.code(last)}` behind the branch is NaN or an error for an empty selection")
+        raise Refuse(f"`{editor.code(last)}` after the branch is NaN or an error for an empty selection")
     case = f"`{mask.value}` is empty" if counted is not None else f"all of `{mask.value}` is equal"
-    reason = f"Where {case}, the result is that of the code behind the early return, which may be another one."
+    reason = f"Where {case}, the result is that of the code after the early return, which may be another one."
     return FixPlan((editor.delete(branch),), "unsafe", reason, known=("zero_gradients",))
 
 
-def _behind(function: cst.CSTNode | None, line: int, editor: Editor) -> Iterator[cst.BinaryOperation | cst.Call]:
-    """The operations and calls behind ``line`` of ``function``."""
+def _operations_after(
+    function: cst.CSTNode | None, line: int, editor: Editor
+) -> Iterator[cst.BinaryOperation | cst.Call]:
+    """The operations and calls after ``line`` of ``function``."""
     for node in walk(function) if function is not None else ():
         if isinstance(node, (cst.BinaryOperation, cst.Call)) and editor.location(node).line > line:
             yield node

@@ -15,7 +15,7 @@ from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.layout import behind
+from graphdoctor.fixes.core.layout import indented
 from graphdoctor.fixes.core.scope import names, parameters, target_names
 from graphdoctor.fixes.proof.choice import Choice, before, unproved
 from graphdoctor.fixes.proof.terms import Term, term
@@ -39,7 +39,7 @@ def choose_with_where(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: 
 
 @dataclass(frozen=True)
 class _Case:
-    """One condition of an ``elif`` chain and the block behind it."""
+    """One condition of an ``elif`` chain and the block after it."""
 
     test: cst.BaseExpression
     body: cst.BaseSuite
@@ -97,7 +97,7 @@ class _Chooser:
         return self._returns([node], cases, otherwise, indent)
 
     def _run_of_returns(self, node: cst.If) -> list[cst.If]:
-        """The branches that stand one behind the other with ``node``, and do nothing but return, by tensor data."""
+        """The branches that stand one after the other with ``node``, and do nothing but return, by tensor data."""
         block = self.editor.parent(node)
         lines = list(block.body) if isinstance(block, cst.IndentedBlock) else [node]
         run: list[cst.If] = []
@@ -202,7 +202,7 @@ class _Chooser:
             and node.lpar
         ):
             value = value[1:-1]
-        return self.editor.statement(indent, start, behind(indent, value, self.editor.newline))
+        return self.editor.statement(indent, start, indented(indent, value, self.editor.newline))
 
     def _side(self, value: cst.BaseExpression) -> _Side:
         return _Side(self.editor.code(value), value, term(value, self.editor))
@@ -216,7 +216,7 @@ class _Chooser:
         name: str = "",
         target: str = "",
     ) -> _Side:
-        """``torch.where(test, taken, other)``, behind the Python part of the test if it has one.
+        """``torch.where(test, taken, other)``, after the Python part of the test if it has one.
 
         ``name`` holds the test when it was computed before. A test that is known to be no tensor data stays Python.
         """
@@ -244,7 +244,7 @@ class _Chooser:
         self.unproved.extend(unproved(choice, target, self.branch, self.editor))
 
     def _also_computed(self, test: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """The operands of ``and`` that Python may skip, and the rewritten code does not: those behind the first that is
+        """The operands of ``and`` that Python may skip, and the rewritten code does not: those after the first that is
         tensor data, before which the others still decide.
         """
         operands = conjuncts(test)
@@ -252,7 +252,7 @@ class _Chooser:
         return operands[first + 1 :]
 
     def _is_python(self, test: cst.BaseExpression) -> bool:
-        """``self.momentum == -1``: an attribute and a literal, in an ``elif`` behind a test of tensor data."""
+        """``self.momentum == -1``: an attribute and a literal, in an ``elif`` after a test of tensor data."""
         is_elif = self.editor.parent(test) is not self.branch and isinstance(self.branch, cst.If)
         if not is_elif or self.conditions.types.kind(test) is not None or not isinstance(test, cst.Comparison):
             return False

@@ -16,7 +16,7 @@ from graphdoctor.source.text import LINE_END
 
 #: The findings in a text, as the static pass has them.
 Analyse = Callable[[str], Iterable[Finding]]
-#: Fixes that are made one behind the other at one place.
+#: Fixes that are made one after the other at one place.
 _MOST = 4
 
 

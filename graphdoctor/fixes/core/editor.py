@@ -221,7 +221,7 @@ class Editor(Lookup):
         return Edit(self.path, (place.line, place.column), (place.line, place.column), text)
 
     def lines(self, indent: str, *lines: str) -> str:
-        """``lines`` joined, each but the first behind ``indent``; a leading tab in a line is one level deeper.
+        """``lines`` joined, each but the first after ``indent``; a leading tab in a line is one level deeper.
 
         An empty line between others stays empty; as the last one it is the indentation of what follows.
         """
@@ -258,7 +258,7 @@ class Editor(Lookup):
         )
 
     def dedented(self, statement: cst.CSTNode, indent: str = "") -> str:
-        """The source of ``statement`` as it would stand behind ``indent``. Refuses strings of several lines."""
+        """The source of ``statement`` as it would stand after ``indent``. Refuses strings of several lines."""
         before = self.indent_of(statement)
         for node in walk(statement):
             if isinstance(node, (cst.SimpleString, cst.FormattedString)) and self.newline in self.code(node):
@@ -307,7 +307,7 @@ class Editor(Lookup):
         yield self.replace(small, text)
 
     def _suite_indent(self, suite: cst.CSTNode) -> str:
-        """The indentation of the statement whose block stands behind its colon."""
+        """The indentation of the statement whose block stands after its colon."""
         header = self.parent(suite)
         while isinstance(header, (cst.Else, cst.Finally, cst.ExceptHandler)):
             header = self.parent(header)

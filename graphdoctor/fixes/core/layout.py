@@ -14,8 +14,8 @@ from graphdoctor.syntax.walk import walk
 _LAYOUT = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT, tokenize.ENDMARKER)
 
 
-def behind(indent: str, expression: str, newline: str) -> str:
-    """``expression`` with all lines but the first behind ``indent``; as it is where that would change a string in it.
+def indented(indent: str, expression: str, newline: str) -> str:
+    """``expression`` with all lines but the first after ``indent``; as it is where that would change a string in it.
 
     ``Editor.code`` gives the lines of an expression as if its block stood at the margin.
     """

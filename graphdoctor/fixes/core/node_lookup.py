@@ -92,7 +92,7 @@ class Lookup:
         return found
 
     def fresh(self, name: str) -> str:
-        """``name``, with underscores behind it until nothing in the file has it."""
+        """``name``, with underscores after it until nothing in the file has it."""
         while self.mentions_anywhere(name):
             name += "_"
         return name

@@ -24,7 +24,7 @@ _STORED_THERE = re.compile(r"torch['\"]\s*\]\s*=")
 def at_module_level(module: Written) -> Binding:
     """Whether ``torch`` is the real module at module level.
 
-    An import that may not run, under a condition or behind the call that needs it, does not count: see ``import_of``.
+    An import that may not run, under a condition or after the call that needs it, does not count: see ``import_of``.
     """
     if False in set(_bindings(module.tree.body)) or _bound_from_afar(module):
         return "shadowed"
@@ -94,7 +94,7 @@ def parts(tree: cst.Module) -> frozenset[str]:
 def import_position(tree: cst.Module) -> tuple[cst.CSTNode | None, cst.CSTNode | None]:
     """The statements (after, before) between which ``import torch`` goes; one of the two is None.
 
-    Right before the first import from torch; else behind the imports, the docstring and ``from __future__``.
+    Right before the first import from torch; else after the imports, the docstring and ``from __future__``.
     """
     after: cst.CSTNode | None = None
     for position, statement in enumerate(tree.body):

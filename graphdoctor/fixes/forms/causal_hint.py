@@ -19,10 +19,10 @@ def causal_hint(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``encoder(x, mask)`` gets ``is_causal=True`` where the mask is made as the causal one, else False."""
     call = hit.place
     if not isinstance(call, cst.Call) or any(a.star for a in call.args):
-        return Refusal("Which of the arguments is the mask is not known here.")
+        return Refusal("It is not known here which of the arguments is the mask.")
     classes = {o.qualname.rpartition(".")[2] for o in options(editor.value(call.func)) if isinstance(o, TorchModule)}
     if len(classes) != 1 or not classes <= COMPARED_MASKS.keys():
-        return Refusal("Which layer is called is not known here.")
+        return Refusal("It is not known here which layer is called.")
     given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
     plain = [a.value for a in call.args if a.keyword is None]
     added = []
@@ -33,7 +33,7 @@ def causal_hint(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     labels = (f"{a.keyword.value}=" if a.keyword is not None else "" for a in call.args)
     arguments = [label + editor.code(a.value) for label, a in zip(labels, call.args, strict=True)]
     text = f"{editor.code(call.func)}({', '.join((*arguments, *added))})"
-    reason = "What the layer finds out by looking at the mask is said; which kernel computes the attention may change."
+    reason = "The layer is told what it would find out by reading the mask; another kernel may compute the attention."
     return FixPlan((editor.replace(call, text),), "unsafe", reason)
 
 

@@ -40,10 +40,10 @@ def wait_at_once(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             wait = editor.parent(editor.parent(use) or use)
             done = editor.parent(wait) if isinstance(wait, cst.Call) and called(wait) == "wait" else None
             if not isinstance(done, cst.Expr):
-                raise Refuse("more is done with the handle than to wait for it")
+                raise Refuse("the handle is used for more than waiting")
             waits.append(done)
     elif not isinstance(statement, cst.Expr) or statement.value is not call:
-        raise Refuse("more is done with the handle than to wait for it")
+        raise Refuse("the handle is used for more than waiting")
     kept = [a for a in call.args if a.keyword is None or a.keyword.value != "async_op"]
     labels = [f"{a.keyword.value}=" if a.keyword is not None else "" for a in kept]
     arguments = ", ".join(label + editor.code(a.value) for label, a in zip(labels, kept, strict=True))
@@ -58,11 +58,11 @@ def broadcast_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("Call it in the code around the compiled function.")
     statement = editor.statement_of(call)
     if not isinstance(statement, cst.Expr) or statement.value is not call:
-        return Refusal("What the call gives is used, such as the handle of an asynchronous one.")
+        return Refusal("The result of the call is used, such as the handle of an asynchronous call.")
     given = dict(zip(("tensor", "src", "group"), (a for a in call.args if a.keyword is None), strict=False))
     given |= {a.keyword.value: a for a in call.args if a.keyword is not None}
     if set(given) - {"tensor", "src", "group"} or not {"tensor", "src"} <= set(given) or any(a.star for a in call.args):
-        return Refusal("The call has more than a tensor, the rank that it comes from and a group.")
+        return Refusal("The call has arguments other than the tensor, the source rank and a group.")
     tensor = given["tensor"].value
     if not isinstance(tensor, (cst.Name, cst.Attribute)):
         return Refusal("The tensor is written to twice in the rewrite; give it a name first.")

@@ -18,7 +18,7 @@ _REASON = (
 
 
 def fake_of_operators(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``return x * 2`` of an operator becomes ``double.register_fake(lambda x: x * 2)`` behind it.
+    """``return x * 2`` of an operator becomes ``double.register_fake(lambda x: x * 2)`` after it.
 
     ``hit.data`` is the name of the operator in this file.
     """
@@ -38,7 +38,7 @@ def fake_of_operators(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     given = ", ".join(n if d is None else f"{n}={editor.code(d)}" for n, d in parameters(function).items())
     text = f"{function.name.value}.register_fake(lambda {given}: {editor.code(returned)})"
     place, newline = editor.location(function), editor.newline
-    # Behind a comment on the last line, if another line follows.
+    # After a comment on the last line, if another line follows.
     if editor.module.text.count(newline) >= place.end_line:
         edit = Edit(editor.path, (place.end_line + 1, 1), (place.end_line + 1, 1), newline * 2 + text + newline)
     else:

@@ -37,7 +37,7 @@ def grad_and_value(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     assign = bound[0]
     here = editor.location(assign)
     if any(editor.location(other) > here for other in editor.assignments(function, inside)):
-        raise Refuse(f"`{inside}` is bound again behind `{output}`")
+        raise Refuse(f"`{inside}` is bound again after `{output}`")
     _check_expression(assign.value, inside, function, editor)
     gradient = editor.fresh(f"{output}_grad")
     code = editor.code(assign.value)

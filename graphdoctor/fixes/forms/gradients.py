@@ -109,7 +109,7 @@ def asked_leaf(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``y.grad_fn is not None`` becomes ``not y.is_leaf``: a tensor with a history is none of the leaves."""
     read = hit.place
     if not isinstance(read, cst.Attribute) or read.attr.value != "grad_fn":
-        return Refusal("No attribute that is traced says the same.")
+        return Refusal("No attribute that Dynamo traces has the same meaning.")
     tensor = editor.operand(read.value)
     asked, negated = f"{tensor}.is_leaf", f"not {tensor}.is_leaf"
     outer = editor.parent(read)
@@ -121,23 +121,25 @@ def asked_leaf(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return _leaf(hit, outer, asked, editor)
     if isinstance(outer, (cst.If, cst.While, cst.IfExp)) and outer.test is read:
         return _leaf(hit, read, negated, editor)
-    return Refusal("More is done with `grad_fn` than to ask whether there is one; do it outside the compiled function.")
+    return Refusal("`grad_fn` is used for more than a test for None; do it outside the compiled function.")
 
 
 def _leaf(hit: Hit, asked: cst.BaseExpression, text: str, editor: Editor) -> FixPlan:
     assert isinstance(hit.place, cst.Attribute)
     safety: Safety = "safe" if is_tensor(editor.value(hit.place.value)) else "unsafe"
-    return FixPlan((editor.replace(asked, text),), safety, "A tensor has a `grad_fn` exactly where it is no leaf.")
+    return FixPlan((editor.replace(asked, text),), safety, "A tensor has a `grad_fn` exactly when it is not a leaf.")
 
 
 def plain_constant(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``nn.Parameter(torch.ones(8))`` in forward becomes ``torch.ones(8)``: made in each call, it is never trained."""
     call = hit.place
     if not isinstance(call, cst.Call) or called(call) != "Parameter" or not call.args or call.args[0].keyword:
-        return Refusal("Build it in `__init__`: the weights that are drawn in each call would be drawn once.")
+        return Refusal(
+            "Build it in `__init__`: its weights, which each call initialises anew, would be initialised once."
+        )
     options = [editor.code(a).rstrip(", ").replace(" ", "") for a in call.args[1:]]
     if options not in ([], ["requires_grad=False"], ["False"]):
-        return Refusal("The parameter has options that a tensor has not.")
+        return Refusal("The parameter has options that a tensor does not have.")
     reason = "The tensor is the same; it is no parameter, and what is computed from it alone requires no gradient."
     value = call.args[0].value
     is_new = isinstance(value, cst.Call) and dotted_name(value.func, editor).removeprefix("torch.") in _NEW

@@ -27,9 +27,9 @@ def number_in_constructor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             raise Refuse(f"`{name}` is not shown to be set once, by the constructor")
         if isinstance(value, cst.Name) and not dtype:
             # It may be a Python number as well, which has no ``item``.
-            raise Refuse(f"`{name}` is what the constructor is given")
+            raise Refuse(f"`{name}` is an argument of the constructor")
         if any(_is_read_of(node.value, name) for node in editor.every(cst.Attribute)):
-            raise Refuse(f"`{name}` is also used as numpy's numbers are")
+            raise Refuse(f"`{name}` is also used where only a numpy number works")
         number = f"{dtype}({editor.code(value)})" if dtype else f"{editor.operand(value)}.item()"
         edits.append(editor.replace(value, number))
     if not edits:

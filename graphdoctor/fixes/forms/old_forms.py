@@ -102,10 +102,10 @@ def identity(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     places = [hit.place, *(value for value in values if value is not None)]
     found = dict.fromkeys(call.func for place in places for call in calls(place) if _is_hash(call, editor))
     if not found:
-        return Refusal("This asks for no hash of a tensor.")
+        return Refusal("This does not compute the hash of a tensor.")
     if not (is_builtin("hash", editor) and is_builtin("id", editor)):
         return Refusal("The name hash or id may stand for something else in this file.")
-    reason = "The hash of a tensor is its id; compiled code is compiled again for another tensor."
+    reason = "The hash of a tensor is its id; for another tensor the code is compiled again."
     return FixPlan(tuple(editor.replace(name, "id") for name in found), "unsafe", reason)
 
 

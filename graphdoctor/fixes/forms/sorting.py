@@ -47,5 +47,5 @@ def sort_by_names(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("What is sorted are not the items of a dict.")
     if any(a.star or (a.keyword is not None and a.keyword.value == "key") for a in call.args):
         raise Refuse("a key sorts in another order than the names")
-    behind = editor.replace(items, f"{editor.code(items)}, key=lambda item: item[0]")
-    return FixPlan((behind,), "unsafe", "The names of a dict are all different; those of another mapping may not be.")
+    edit = editor.replace(items, f"{editor.code(items)}, key=lambda item: item[0]")
+    return FixPlan((edit,), "unsafe", "The names of a dict are all different; those of another mapping may not be.")

@@ -47,14 +47,14 @@ def leave_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
 
 
 def _check_target(loop: cst.For, editor: Editor) -> None:
-    """Refuse a loop whose variable is read behind it: it is that of the last round then, and not that of the break."""
+    """Refuse a loop whose variable is read after it: it is that of the last round then, and not that of the break."""
     function, end = editor.function_of(loop), editor.location(loop).end_line
     if function is None:
         return
     for name in sorted(target_names(loop.target)):
-        behind = [n for n in editor.mentions(function, name) if editor.location(n).line > end]
-        if behind:
-            raise Refuse(f"line {editor.location(behind[0]).line} reads `{name}` behind the loop")
+        later = [n for n in editor.mentions(function, name) if editor.location(n).line > end]
+        if later:
+            raise Refuse(f"line {editor.location(later[0]).line} reads `{name}` after the loop")
 
 
 def _leaves(branch: cst.If) -> cst.Break | cst.Return | None:
@@ -69,7 +69,7 @@ def _leaves(branch: cst.If) -> cst.Break | cst.Return | None:
 
 
 def _marked(branch: cst.If, condition: Condition, before: Sequence[str], done: str, editor: Editor) -> Edit:
-    """``done = done | t`` in place of ``branch``, behind the Python part of its test."""
+    """``done = done | t`` in place of ``branch``, after the Python part of its test."""
     indent = editor.indent_of(branch)
     inside = indent + (editor.indent if condition.python else "")
     lines = [*before, editor.statement(inside, f"{done} = ", f"{done} | ({condition.tensor})")]
@@ -81,7 +81,7 @@ def _marked(branch: cst.If, condition: Condition, before: Sequence[str], done: s
 def _left(
     branch: cst.If, loop: cst.For, condition: Condition, steps: Sequence[Step], editor: Editor
 ) -> tuple[Edit, ...]:
-    """No value changes any more once ``done`` is true; what only the loop makes, for code behind it, begins as None."""
+    """No value changes any more once ``done`` is true; what only the loop makes, for code after it, begins as None."""
     done, indent = editor.fresh("done"), editor.newline + editor.indent_of(loop)
     names = [name for step in steps for name in step.kept if name.isidentifier()]
     made = [name for name in names if not is_bound_before(name, loop, editor)]
@@ -129,7 +129,7 @@ def _returned(
 
 
 def _check_assigns(line: cst.CSTNode, editor: Editor) -> None:
-    """Refuse a ``line`` of the loop that does more than assign names: the rounds behind the return run too."""
+    """Refuse a ``line`` of the loop that does more than assign names: the rounds after the return run too."""
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
     target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
     if not isinstance(small, cst.Assign) or not isinstance(target, cst.Name):

@@ -41,7 +41,7 @@ def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """
     branch = branch_of(hit.place, editor)
     if not isinstance(branch, cst.If):
-        return Refusal("This is no choice of whether a layer of a for loop runs.")
+        return Refusal("This does not decide whether a layer of a for loop runs.")
     conditions = Conditions(editor, hit)
     edits: list[Edit] = []
     name = _set_to(branch, "True")
@@ -54,7 +54,7 @@ def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         branch = _reader(outer, name, editor)
     loop, choice = _loop(branch, editor), _choice(branch)
     if loop is None or choice is None:
-        return Refusal("This is no choice of whether a layer of a for loop runs.")
+        return Refusal("This does not decide whether a layer of a for loop runs.")
     flag, skipped = _when_skipped(choice.test, loop, conditions)
     edits.append(editor.replace(branch, _all_run(choice, loop, flag, skipped, editor.indent_of(branch), editor)))
     reason = _REASON if branch.orelse is None else _REASON + _NO_NONE
@@ -108,7 +108,7 @@ def _plain(branch: cst.If, name: str, condition: Condition, editor: Editor) -> E
 
 
 def _reader(outer: cst.If, name: str, editor: Editor) -> cst.If:
-    """The branch behind ``outer``, in the same block, that tests ``name``."""
+    """The branch after ``outer``, in the same block, that tests ``name``."""
     block = editor.parent(outer)
     lines = list(block.body) if isinstance(block, cst.IndentedBlock) else []
     found = [n for n in lines[lines.index(outer) + 1 :] if name in names(n)] if outer in lines else []

@@ -99,7 +99,7 @@ def _check(value: cst.BaseExpression, is_alone: bool, editor: Editor) -> None:
 
 
 def _carried(found: WhileLoop, steps: Sequence[_Step], editor: Editor) -> Sequence[str]:
-    """The names that go from round to round. Refuses one that the body makes and code behind the loop reads."""
+    """The names that go from round to round. Refuses one that the body makes and code after the loop reads."""
     start, inside = editor.location(found.node), set(walk(found.node))
     later = [*found.after, found.test, *([found.returned] if found.returned is not None else [])]
     read_later = {n.value for node in later for n in walk(node) if isinstance(n, cst.Name)}
@@ -110,7 +110,7 @@ def _carried(found: WhileLoop, steps: Sequence[_Step], editor: Editor) -> Sequen
         if is_argument or any(editor.location(node) < start for node in bound):
             carried.append(name)
         elif any(n not in inside for n in editor.mentions(found.function, name)):
-            raise Refuse(f"`{name}` has no value before the loop and is read behind it")
+            raise Refuse(f"`{name}` has no value before the loop and is read after it")
         elif name in read_later and found.before:
             carried.append(name)
     return carried
@@ -138,7 +138,7 @@ def _with_functions(
     comma = "," if len(carried) == 1 else ""
     tensors = [name for name in carried if name not in counted]
     if counted and not tensors:
-        raise Refuse("nothing but a counter goes from round to round")
+        raise Refuse("only a counter is carried from iteration to iteration")
     first = [f"{name} = torch.tensor({name}, device={tensors[0]}.device)" for name in counted]
     first += [f"{line}.clone()" if step.is_name else line for step, line in zip(before, _lines(before), strict=True)]
     lines = [

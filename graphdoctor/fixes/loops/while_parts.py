@@ -1,4 +1,4 @@
-"""The parts of a while loop on tensor data: what runs before its test in each round, the test, what runs behind it."""
+"""The parts of a while loop on tensor data: what runs before its test in each round, the test, what runs after it."""
 
 from __future__ import annotations
 

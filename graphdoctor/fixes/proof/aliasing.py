@@ -23,9 +23,9 @@ _NEW = layers("Bilinear Conv1d Conv2d Conv3d Embedding LayerNorm Linear")
 
 
 def is_only_read(names: frozenset[str], branch: cst.CSTNode, editor: Editor) -> bool:
-    """Whether the code behind ``branch`` only computes new tensors from the plain ``names``, and changes nothing.
+    """Whether the code after ``branch`` only computes new tensors from the plain ``names``, and changes nothing.
 
-    Not in a loop, where what stands before the branch runs behind it, too, nor where a nested function mentions a name.
+    Not in a loop, where what stands before the branch runs after it, too, nor where a nested function mentions a name.
     """
     function = editor.function_of(branch)
     if function is None or any(isinstance(outer, (cst.For, cst.While)) for outer in _up_to(branch, function, editor)):
@@ -34,7 +34,7 @@ def is_only_read(names: frozenset[str], branch: cst.CSTNode, editor: Editor) -> 
         inside = function in editor.ancestors(nested)
         if inside and any(editor.mentions(nested, name) for name in names):
             return False
-    return all(_is_harmless(node, names, editor) for statement in _behind(branch, editor) for node in walk(statement))
+    return all(_is_harmless(node, names, editor) for statement in _after(branch, editor) for node in walk(statement))
 
 
 def is_written(base: str, branch: cst.CSTNode, editor: Editor) -> bool:
@@ -67,7 +67,7 @@ def _up_to(node: cst.CSTNode, function: cst.FunctionDef, editor: Editor) -> Iter
         yield outer
 
 
-def _behind(branch: cst.CSTNode, editor: Editor) -> Iterator[cst.CSTNode]:
+def _after(branch: cst.CSTNode, editor: Editor) -> Iterator[cst.CSTNode]:
     """What of the function runs behind the statement ``branch``."""
     inner: cst.CSTNode = branch
     for outer in editor.ancestors(branch):

@@ -105,7 +105,7 @@ def _source(node: cst.BaseExpression, editor: Editor) -> str:
 def _before(node: cst.CSTNode, name: str, editor: Editor) -> Iterator[cst.SimpleStatementLine]:
     """The simple statements that ran before ``node`` since ``name`` was bound, the last first.
 
-    Ends behind a statement that binds the name, and before one of which it is not clear whether it does.
+    Ends after a statement that binds the name, and before one of which it is not clear whether it does.
     """
     inner: cst.CSTNode = node
     for outer in editor.ancestors(node):
@@ -199,7 +199,7 @@ def _required(small: cst.CSTNode, base: str, editor: Editor) -> frozenset[str]:
             stack.extend([node.value] if node.value is not None else [])
             continue
         if isinstance(node, cst.Comparison):
-            # Behind the first that is false, a chained comparison computes nothing.
+            # After the first that is false, a chained comparison computes nothing.
             stack.extend([node.left, node.comparisons[0].comparator])
             continue
         if isinstance(node, cst.Call) and _is_first_argument(node, base):

@@ -151,7 +151,7 @@ def _tensor_of(call: cst.CSTNode, operator: str, suffix: str, editor: Editor) ->
 
 
 def _next(line: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
-    """The one small statement in the line behind ``line``."""
+    """The one small statement in the line after ``line``."""
     block = editor.parent(line)
     body = list(block.body) if isinstance(block, (cst.IndentedBlock, cst.Module)) else []
     at = next((number for number, other in enumerate(body) if other is line), len(body))

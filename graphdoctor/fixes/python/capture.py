@@ -111,7 +111,7 @@ def trace_gradients(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     name = called(call) if isinstance(call, cst.Call) else ""
     of_package = isinstance(call, cst.Call) and dotted_name(call.func, editor) == "torch.autograd.backward"
     if name not in ("backward", "grad") or of_package:
-        return Refusal("It is done before or behind the compiled function.")
+        return Refusal("It belongs before or after the call of the compiled function.")
     if name == "backward" and (function is None or any(called(call) == "step" for call in calls(function))):
         return Refusal("The step of an optimizer breaks the graph, too: compile the forward pass and the loss.")
     hooks = next((word for word in _HOOKS if name == "backward" and editor.has_word(word)), None)

@@ -20,7 +20,7 @@ def check_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``torch._check_tensor_all(cond, message)`` gets the twin ``torch._assert_async(cond.all(), "...")``."""
     call, statement = hit.place, editor.statement_of(hit.place)
     if not isinstance(call, cst.Call) or not isinstance(statement, cst.Expr) or statement.value is not call:
-        return Refusal("The check is part of an expression, so it has no form inside the graph.")
+        return Refusal("The check is part of an expression, so it cannot be made inside the graph.")
     if called(call).startswith("_check") and "tensor" not in called(call):
         return Refusal(f"`{called(call)}` takes no tensor, in eager either; `torch._assert_async` does.")
     if not call.args or any(arg.star for arg in call.args):
@@ -49,7 +49,7 @@ def constant_check(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(call, cst.Call) or not isinstance(statement, cst.Expr) or statement.value is not call:
         return Refusal("The check is part of an expression.")
     if len(call.args) != 2 or any(a.star for a in call.args) or not isinstance(call.args[1].value, _MESSAGES):
-        return Refusal("The message of the check is neither a text nor a lambda that is written in it.")
+        return Refusal("The message of the check is neither a string nor a lambda in the call itself.")
     unhandled(call, editor)
     condition = on_one_line(call.args[0].value, editor)
     message = _message(call, editor) or f"check failed: {condition}"
@@ -83,7 +83,7 @@ def assert_length(event: Assert, editor: Editor) -> FixPlan | Refusal:
     )
     if not isinstance(test, (cst.Name, cst.Attribute)) or not has_length:
         return Refusal(
-            "What is asserted is an object, or not always a list: whether its truth is its length is not known."
+            "The asserted value is an object, or not always a list: its truth may be something other than its length."
         )
     edit = editor.replace(test, f"len({editor.code(test)}) > 0")
     return FixPlan((edit,), "safe", "The truth of a list, tuple or dict is whether it has elements.")

@@ -30,7 +30,7 @@ def skip_context(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if item.asname is not None:
         return Refusal("The block uses the context that was entered.")
     draws = dotted.endswith("fork_rng")
-    lost = "the random numbers behind the block are others" if draws else f"`{dotted}` is not entered"
+    lost = "the random numbers after the block are others" if draws else f"`{dotted}` is not entered"
     text = f"contextlib.nullcontext() if torch.compiler.is_compiling() else {editor.code(item.item)}"
     edits = (*editor.torch_import(item), *import_edit("contextlib", editor), editor.replace(item.item, text))
     return FixPlan(edits, "unsafe", f"In eager nothing changes; under compile {lost}.")

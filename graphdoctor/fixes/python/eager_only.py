@@ -55,7 +55,7 @@ def guard_shown(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``n = x.sum().item()`` that is only printed stays in eager with its print, and with ``if n > 9:`` around that."""
     plan = guard_host(hit, editor)
     is_proved = isinstance(plan, FixPlan) and plan.safety == "safe"
-    return plan if is_proved else Refusal("The value serves more than output.")
+    return plan if is_proved else Refusal("The value is used for more than output.")
 
 
 def _lost(statement: cst.CSTNode, hit: Hit, editor: Editor) -> str:

@@ -36,7 +36,9 @@ _PROBES = words("""
 def hoist_probe(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``torch.cuda.device_count()`` in compiled code is asked when the file is imported."""
     if not isinstance(hit.place, cst.Call) or called(hit.place) not in _PROBES:
-        return Refusal("What is asked may change from call to call; ask in the code that calls the compiled function.")
+        return Refusal(
+            "The answer may change from call to call; query it in the code that calls the compiled function."
+        )
     return hoist_constant(hit, editor)
 
 

@@ -131,13 +131,13 @@ def _as_operator(call: cst.Call, editor: Editor) -> tuple[Edit, ...]:
     texts = [editor.operand(base), editor.code(exponent) if is_number else editor.operand(exponent)]
     if base.lpar or exponent.lpar:
         return (editor.replace(call, f"({texts[0]} ** {texts[1]})"),)
-    (before, behind), (left, right) = (
+    (before, after), (left, right) = (
         text.split(editor.code(v), 1) for text, v in zip(texts, (base, exponent), strict=True)
     )
     whole, first, second = editor.location(call), editor.location(base), editor.location(exponent)
     return (
         Edit(editor.path, (whole.line, whole.column), (first.line, first.column), "(" + before),
-        Edit(editor.path, (first.end_line, first.end_column), (second.line, second.column), f"{behind} ** {left}"),
+        Edit(editor.path, (first.end_line, first.end_column), (second.line, second.column), f"{after} ** {left}"),
         Edit(editor.path, (second.end_line, second.end_column), (whole.end_line, whole.end_column), right + ")"),
     )
 

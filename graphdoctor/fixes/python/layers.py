@@ -46,7 +46,9 @@ def build_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     indent = editor.indent_of(placeholder)
     lines = [editor.code(statement) for statement in small]
     edits = (editor.replace(placeholder, editor.lines(indent, *lines)), editor.delete(test))
-    reason = "The layer is made with the module: its weights are drawn then, and its state_dict has them at once."
+    reason = (
+        "The layer is built with the module: its weights are initialised then, and its state_dict has them at once."
+    )
     return FixPlan(edits, "unsafe", reason, known=("early",))
 
 
@@ -55,7 +57,9 @@ def layer_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     owner = next((n for n in editor.ancestors(call) if isinstance(n, cst.ClassDef)), None)
     if not isinstance(call, cst.Call) or owner is None or not _is_layer(hit):
-        return Refusal("Build it in `__init__`: the weights that are drawn in each call would be drawn once.")
+        return Refusal(
+            "Build it in `__init__`: its weights, which each call initialises anew, would be initialised once."
+        )
     if any(isinstance(n, (cst.For, cst.While, cst.CompFor)) for n in editor.ancestors(call)):
         raise Refuse("each round of the loop makes a layer of its own")
     local = bound_names(editor.function_of(call) or call)
@@ -67,7 +71,7 @@ def layer_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     name = editor.fresh(f"{target.value if isinstance(target, cst.Name) else called(call).lower()}_layer")
     line = f"self.{name} = {editor.code(call)}"
     edits = (at_end_of_init(owner, line, editor), editor.replace(call, f"self.{name}"))
-    reason = "Its weights are drawn once, when the module is made, are trained, and are part of its state_dict."
+    reason = "Its weights are initialised once, when the module is built, are trained, and are part of its state_dict."
     return FixPlan(edits, "unsafe", reason, known=("early", "gradients"))
 
 
@@ -111,7 +115,7 @@ def plain_module(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if len(scripted) != 1:
         return Refusal(f"Where `{module}` is scripted or traced is not shown in this file.")
     edit = editor.replace(scripted[0], editor.code(scripted[0].args[0].value))
-    reason = "The plain module runs, in eager too; a traced one kept the path that its example took."
+    reason = "The plain module runs, in eager too; a traced module always took the path of its example."
     return FixPlan((edit,), "unsafe", reason)
 
 
@@ -177,7 +181,7 @@ def _stores_other(statement: cst.CSTNode, target: str, editor: Editor) -> bool:
 
 
 def _check_order(reads: list[str], target: str, placeholder: cst.CSTNode, editor: Editor) -> None:
-    """Refuse where the layer needs what the class sets behind the placeholder, or in another method."""
+    """Refuse where the layer needs what the class sets after the placeholder, or in another method."""
     owner = next((n for n in editor.ancestors(placeholder) if isinstance(n, cst.ClassDef)), None)
     stored = (
         [n for n in walk(owner) if isinstance(n, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign))] if owner else []

@@ -22,5 +22,5 @@ def causal_loss(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse("the statement shares its line with other code")
     code = editor.code(statement)
     text = editor.lines(editor.indent_of(statement), code, f'{editor.code(target)}.loss_type = "ForCausalLM"')
-    reason = "The loss is the one that transformers falls back to; its warning is no longer logged."
+    reason = "This is the loss that transformers falls back to; its warning is no longer logged."
     return FixPlan((editor.replace(statement, text),), "unsafe", reason)

@@ -161,7 +161,7 @@ def _written(node: cst.BaseExpression, editor: Editor) -> str:
 def _converted(call: cst.Call, editor: Editor) -> tuple[cst.BaseExpression, str]:
     """``call`` with what makes a number or a list of it around it, and the name of the first that is.
 
-    These are ``int(...)``, ``.item()``, ``.tolist()`` and ``.astype(int)``, behind which there may be another.
+    These are ``int(...)``, ``.item()``, ``.tolist()`` and ``.astype(int)``, after which there may be another.
     """
     outer, name = _conversion(call, editor)
     if name == "astype" and isinstance(outer, cst.Call):
@@ -197,7 +197,7 @@ def element_itself(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def _edits(element: cst.Subscript, editor: Editor) -> Iterator[Edit]:
-    """The array is left out, and ``.item()`` behind its element."""
+    """The array is left out, and ``.item()`` after its element."""
     array = cst.ensure_type(element.value, cst.Call)
     code = editor.code(array.args[0].value)
     plain = f"{code}{editor.code(element).removeprefix(editor.code(array))}"

@@ -18,9 +18,7 @@ from graphdoctor.fixes.python.layers import at_end_of_init
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-_REASON = (
-    "It is set up when the module is made, no longer in the first call: what is changed between the two is not seen."
-)
+_REASON = "It is set up when the module is built, not in the first call: changes between the two are not seen."
 
 
 def set_up_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -24,9 +24,9 @@ def plain_iterable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     loop = _loop(call, editor)
     if not isinstance(call, cst.Call) or loop is None:
-        return Refusal("The progress bar is not what a loop runs over.")
+        return Refusal("No loop iterates over the progress bar itself.")
     if not call.args or call.args[0].keyword is not None or any(a.star for a in call.args):
-        return Refusal("What the progress bar runs over is not its first argument.")
+        return Refusal("The iterable is not the first argument of the progress bar.")
     name = hit.event.qualname if isinstance(hit.event, Call) else ""
     if not _BAR.search(name):
         return Refusal("This does more than show how far a loop is.")

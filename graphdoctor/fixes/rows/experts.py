@@ -18,7 +18,7 @@ from graphdoctor.syntax.walk import find, walk
 
 _REASON = (
     "Every expert computes all rows (with k of n experts for a row, n/k times the work), and those that were "
-    "not routed to it add zeros. Right only where an expert computes each row by itself."
+    "not routed to it add zeros. Correct only where an expert computes each row by itself."
 )
 
 
@@ -87,7 +87,7 @@ def _rewrite(loop: cst.For, search: cst.Call, function: cst.FunctionDef, editor:
 def _fewer_experts(loop: cst.For, mask: str, function: cst.FunctionDef, editor: Editor) -> str:
     """What the loop takes its experts from, where the mask has rows for more: ``one_hot(chosen, num_experts + 1)``.
 
-    The rows behind the last expert are never hit; a loop over all of them would ask for an expert that is not there.
+    The rows after the last expert are never hit; a loop over all of them would ask for an expert that is not there.
     Empty where the loop passes over them itself, or where the mask has a row for each expert.
     """
     assert isinstance(loop.target, cst.Name)
@@ -150,7 +150,7 @@ def _check_body(loop: cst.For, function: cst.FunctionDef, add: cst.Call, editor:
         n.value for n in find(function.body, cst.Name) if n not in inside and editor.location(n) > end
     }  # fmt: skip
     if made & after:
-        raise Refuse(f"`{min(made & after)}` of the loop is used behind it")
+        raise Refuse(f"`{min(made & after)}` of the loop is used after it")
 
 
 def _index_edits(loop: cst.For, where: cst.Assign, editor: Editor) -> tuple[bool, list[Edit]]:

@@ -192,7 +192,7 @@ def _is_for_classes(name: cst.Name, function: cst.FunctionDef, editor: Editor) -
 def _check_elsewhere(
     block: Sequence[cst.BaseSmallStatement], masked: Masked, function: cst.FunctionDef, editor: Editor
 ) -> None:
-    """Refuses a name of what was selected that is read outside of the block's own lines, behind them."""
+    """Refuses a name of what was selected that is read outside of the block's own lines, after them."""
     inside = {node for statement in block for node in walk(statement)}
     start = editor.location(block[0])
     loop = next((n for n in editor.ancestors(block[0]) if isinstance(n, (cst.For, cst.While))), None)

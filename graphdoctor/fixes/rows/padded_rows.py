@@ -113,7 +113,7 @@ class Padded:
         ]
 
     def _over(self, mask: str) -> str:
-        """``mask`` with the dimensions that the result has behind its own."""
+        """``mask`` with the dimensions that the result has after its own."""
         known, out, index = tensor_of(self.editor.value(self.add.out)), self.editor.code(self.add.out), self.add.index
         is_one = len(index) == 1 and (not is_mask(index[0], self.editor) or self.is_flat(index[0]))
         if is_one and known is not None and known.ndim == 2:

@@ -27,7 +27,7 @@ from graphdoctor.syntax.walk import find, walk
 
 _REASON = (
     "Each round computes as many rows as there are, not only the selected ones (with k of n experts for a row, n/k "
-    "times the work), and the others add zeros. Right only where what is called computes each row by itself."
+    "times the work), and the others add zeros. Correct only where what is called computes each row by itself."
 )
 _TWICE = "A row that is selected twice in one round is added twice."
 

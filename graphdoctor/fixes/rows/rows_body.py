@@ -53,7 +53,7 @@ def _branch(branch: cst.If, is_last: bool, body: Body, editor: Editor, depth: in
     asked = question(branch.test)
     line = editor.location(branch).line
     if asked is None:
-        raise Refuse(f"line {line} of the loop asks more than whether there are rows")
+        raise Refuse(f"line {line} of the loop tests more than whether there are rows")
     body.questions.append(asked)
     if not asked.some:
         jumps = [n for n in walk(branch.body) if isinstance(n, cst.BaseSmallStatement)]

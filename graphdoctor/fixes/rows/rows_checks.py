@@ -112,4 +112,4 @@ def check_outside(made: set[str], loop: cst.For, function: cst.FunctionDef, edit
         for mention in editor.mentions(function, name):
             is_after = editor.location(mention) > end or mention in around
             if mention not in inside and is_after and not editor.is_label(mention):
-                raise Refuse(f"`{name}` of the loop is used behind it")
+                raise Refuse(f"`{name}` of the loop is used after it")

@@ -15,7 +15,7 @@ from graphdoctor.fixes.branches.branch_arms import statements
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.model.findings import Edit
 
-UNASKED = "What is selected is written without asking: where that is nothing, autograd still counts a write."
+UNASKED = "The selected elements are written without a test: where there are none, autograd still counts a write."
 #: Comparisons with a count that ask whether it is more than 0.
 _SOME: tuple[tuple[type[cst.BaseCompOp], str], ...] = (
     (cst.GreaterThan, "0"), (cst.GreaterThanEqual, "1"), (cst.NotEqual, "0"),

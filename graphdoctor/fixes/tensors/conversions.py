@@ -21,10 +21,9 @@ from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _KEPT = (
-    "A 0-d tensor, detached, takes the place of the number; results may change where the two promote dtypes "
-    "differently."
+    "A detached 0-d tensor takes the place of the number; results may change where the two promote dtypes differently."
 )
-_NOT_FINITE = "NaN and infinity, for which int() raises an error, go on."
+_NOT_FINITE = "NaN and infinity, for which int() raises an error, are kept."
 #: Reductions that numpy and torch compute alike.
 _SAME_IN_NUMPY = words("argmax argmin max mean min prod sum")
 
@@ -118,7 +117,7 @@ def keep_truth(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             break
         node = outer
     if not isinstance(node, cst.BaseExpression):
-        return Refusal("What is asked for its truth is no expression.")
+        return Refusal("What is tested is not an expression.")
     flow = Flow(hit, editor)
     text = flow.conditions.boolean(node)
     flow.follow(node, f"({text})" if isinstance(cst.parse_expression(text), cst.BinaryOperation) else text, "bool")
@@ -134,7 +133,7 @@ def python_product(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         call = assigned(value, editor) or value
     is_product = isinstance(call, cst.Call) and called(call) == "prod" and len(call.args) == 1
     if not isinstance(call, cst.Call) or not is_product or not editor.code(call.func).startswith(("np.", "numpy.")):
-        return Refusal("The number is not shown to come from Python numbers alone, so it stays one of numpy.")
+        return Refusal("The number is not shown to come from Python numbers alone, so it stays a numpy number.")
     argument = editor.code(call.args[0].value)
     is_shape = ".shape" in argument or ".size(" in argument or isinstance(call.args[0].value, (cst.List, cst.Tuple))
     if not is_shape:

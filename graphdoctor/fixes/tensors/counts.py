@@ -18,8 +18,10 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 _REASON = "A number of `{length}` or more is an error; `bincount` made the result longer."
-_DISTINCT = "The values are only counted, and are no longer made: it is counted which neighbours differ."
-_SELECTED = "What the mask selects is only counted, and is no longer made; that the mask fits is no longer checked."
+_DISTINCT = (
+    "Only the number of values is used: neighbours that differ are counted, and the values are no longer computed."
+)
+_SELECTED = "Only the number of selected elements is used: the mask is summed, and its shape is no longer checked."
 
 
 def count_into(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -58,7 +60,7 @@ def count_distinct(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``len(torch.unique(x)) > 1`` with a sum over the sorted ``x``. Raises Refuse where it does not fit."""
     call = hit.place
     if not isinstance(call, cst.Call) or called(call) not in ("unique", "unique_consecutive"):
-        return Refusal("No different values are asked for.")
+        return Refusal("This does not compute the distinct values of a tensor.")
     values = _whole_values(call, editor)
     assign = editor.parent(call)
     reads = uses(assign, editor) if isinstance(assign, cst.Assign) else (call,)
@@ -87,12 +89,12 @@ def count_distinct(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 def _whole_values(call: cst.Call, editor: Editor) -> cst.BaseExpression:
     """What ``call`` looks at. Refuses where it gives more than the different values of all of it."""
     if any(a.star or (a.keyword is not None and a.keyword.value not in ("input", "sorted")) for a in call.args):
-        raise Refuse("more is asked for than the different values of a whole tensor")
+        raise Refuse("more is used than the distinct values of a whole tensor")
     plain = [a.value for a in call.args if a.keyword is None or a.keyword.value == "input"]
     if dotted_name(call.func, editor) != f"torch.{called(call)}" and isinstance(call.func, cst.Attribute):
         plain.insert(0, call.func.value)
     if len(plain) != 1:
-        raise Refuse("more is asked for than the different values of a whole tensor")
+        raise Refuse("more is used than the distinct values of a whole tensor")
     return plain[0]
 
 

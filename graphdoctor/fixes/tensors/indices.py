@@ -28,12 +28,12 @@ from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-#: What fills the rows behind the last index, so that the reduction does not see them.
+#: What fills the rows after the last index, so that the reduction does not see them.
 _FILL = {"sum": "0", "max": "-1", "amax": "-1"}
 #: Methods that change neither the number of rows nor which of them are zero.
 _SAME_ROWS = frozenset({"double", "float", "int", "long", "to"})
-_COUNTED = "The indices are only counted, and are no longer made."
-_FIXED = "There are as many rows as the mask has elements, those behind the last index filled with {fill}."
+_COUNTED = "Only the number of indices is used, so they are no longer computed."
+_FIXED = "There are as many rows as the mask has elements, those after the last index filled with {fill}."
 _FIRST = "Where fewer elements are true than are read, -1 takes the place of an error."
 _SELECTED = "What the indices select is selected by the mask: all elements are computed, and kept where it is true."
 
@@ -62,7 +62,7 @@ def without_indices(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """
     found = _indices(hit, editor)
     if found is None:
-        return Refusal("This asks for no indices of a mask.")
+        return Refusal("This does not compute the indices of a mask.")
     if not found.reads:
         return Refusal("The indices are not used.")
     for call in calls(found.mask):
@@ -168,7 +168,7 @@ def _columns(found: _Indices, text: str) -> str:
 
 
 def _reduced(found: _Indices, editor: Editor) -> FixPlan | None:
-    """``idx.float().sum()``: a fixed number of rows, those behind the last index neutral."""
+    """``idx.float().sum()``: a fixed number of rows, those after the last index neutral."""
     kinds = {_reduction(read, editor) for read in found.reads}
     kind = next(iter(kinds))
     if len(kinds) != 1 or kind not in _FILL:

@@ -40,7 +40,7 @@ def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if any(not t.mask.deep_equals(mask) for t in targets):
         raise Refuse("the targets are not selected by the same mask")
     if isinstance(whole, cst.If) and not _asks_any(whole, mask):
-        raise Refuse("the branch asks more than whether the mask selects anything")
+        raise Refuse("the branch tests more than whether the mask selects anything")
     pick = editor.fresh("picked")
     picking = _Pick(mask, pick)
     value = cst.parse_expression(on_one_line(assign.value, editor)).visit(picking)

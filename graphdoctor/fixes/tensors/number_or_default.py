@@ -15,7 +15,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: What ``int`` raises for NaN and for infinity.
 _RAISED = {"ValueError", "OverflowError"}
-_REASON = "A 0-d tensor, detached, takes the place of the number; NaN and infinity give the default."
+_REASON = "A detached 0-d tensor takes the place of the number; NaN and infinity give the default."
 
 
 def number_or_default(hit: Hit, editor: Editor) -> FixPlan | Refusal:

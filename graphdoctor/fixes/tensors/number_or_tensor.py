@@ -14,8 +14,7 @@ from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _REASON = (
-    "A 0-d tensor, detached, takes the place of the number; results may change where the two promote dtypes "
-    "differently."
+    "A detached 0-d tensor takes the place of the number; results may change where the two promote dtypes differently."
 )
 _OTHER = Refusal("The number does not take the place of what may be a tensor or a number.")
 
@@ -86,7 +85,7 @@ def _keeps_others(node: cst.Try, target: str, name: str, editor: Editor) -> bool
 
 
 def _check_uses(name: str, outer: cst.CSTNode, hit: Hit, editor: Editor) -> None:
-    """Refuse code behind ``outer`` that does one thing with a number and another with a tensor, or binds the name."""
+    """Refuse code after ``outer`` that does one thing with a number and another with a tensor, or binds the name."""
     function = editor.function_of(outer)
     end = editor.location(outer).end_line
     if function is None or any(editor.location(b).line > end for b in editor.assignments(function, name)):

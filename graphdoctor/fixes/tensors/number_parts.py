@@ -28,7 +28,7 @@ from graphdoctor.static.rule import Hit
 from graphdoctor.syntax.walk import walk
 
 ARGUMENT = "the number is an argument or an index, where a tensor may mean something else"
-#: Reductions over the rows, and what the rows behind the bound hold.
+#: Reductions over the rows, and what the rows after the bound hold.
 _NEUTRAL = {"sum": "0", "mean": "0", "max": "-torch.inf", "amax": "-torch.inf", "min": "torch.inf", "amin": "torch.inf"}
 #: Formats that show a tensor in another way than its number.
 _AS_TEXT = re.compile(r"%[-#0 +]*\*?\d*(\.\d+)?[^-#0 +\d.%deEfFgGxX]")
@@ -162,7 +162,7 @@ def target_beside(argument: cst.Arg, call: cst.Call, loop: cst.For | cst.CompFor
 
 def reading_it(statement: cst.Expr, name: cst.Name, text: str, editor: Editor) -> str:
     """``statement`` with the number of the 0-d tensor ``text`` in place of ``name``."""
-    # The semicolon behind a statement is a part of its node, and not of its code.
+    # The semicolon after a statement is a part of its node, and not of its code.
     changed: cst.CSTNode = statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
     for shown in editor.mentions(statement, name.value):
         if not editor.is_label(shown):

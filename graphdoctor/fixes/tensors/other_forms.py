@@ -35,7 +35,7 @@ def multiplied(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     at -= 0 if is_torch_function(call, editor) else 1
     scale = next((a for a in call.args if a.keyword is not None and a.keyword.value == keyword), None)
     if scale is None or len(call.args) <= at or call.args[at].keyword is not None:
-        return Refusal(f"`{keyword}` is not passed by name, behind the tensors.")
+        return Refusal(f"`{keyword}` is not passed by name, after the tensors.")
     texts = []
     for number, argument in enumerate(call.args):
         label = f"{argument.keyword.value}=" if argument.keyword is not None else ""

@@ -43,7 +43,7 @@ def traced_choice(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(items, (cst.List, cst.Tuple)) or not items.elements:
         return _OTHER_STREAM
     if not all(isinstance(e.value, (cst.Integer, cst.Float)) for e in items.elements):
-        return Refusal("What is chosen from are not numbers that are written out, so no tensor holds them.")
+        return Refusal("The choices are not all number literals, so no tensor can hold them.")
     place = f"torch.as_tensor(random.randint(0, {len(items.elements) - 1}))"
     flow = Flow(hit, editor)
     text = f"torch.tensor({editor.code(items)}).take({place})"
@@ -67,7 +67,7 @@ def deciding_use(place: cst.CSTNode, editor: Editor) -> cst.CSTNode:
         return place
     assign = editor.parent(place)
     if not isinstance(assign, cst.Assign):
-        raise Refuse("the number is not what a branch asks for")
+        raise Refuse("no branch tests the number")
     asked = [use for use in uses(assign, editor) if branch_around(use, editor) is not None]
     if len(asked) != 1:
         raise Refuse("the number does not decide one branch")

@@ -236,7 +236,7 @@ def _problem(runs: Sequence[DynamicRun], failing: Collection[str]) -> str:
     """What is wrong with the fixed code, as a clause. Compiled code may raise in the modes that are ``failing``."""
     for run in runs:
         if run.outcome != "ok" and not (run.fails_compiled and run.mode in failing):
-            return f"the {run.mode} run did not end well ({run.outcome}{': ' + run.detail if run.detail else ''})"
+            return f"the {run.mode} run failed ({run.outcome}{': ' + run.detail if run.detail else ''})"
         if run.numerics is not None and run.numerics.equal is False:
             where = f": {run.numerics.detail}" if run.numerics.detail else ""
             return f"the results in {run.mode} mode differ from the original ones{where}"

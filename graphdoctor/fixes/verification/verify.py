@@ -232,8 +232,8 @@ def _details(
             else "The fix is unsafe."
         )
     verified = (f.fix for f in proved if f.fix is not None and label(f.fix) == "verified")
-    if behind := _behind(trial, before, texts)[:_SHOWN]:
-        yield f"Behind what they mend the code breaks at {' and '.join(f'`{line}`' for line in behind)}."
+    if next_lines := _next_breaks(trial, before, texts)[:_SHOWN]:
+        yield f"With the fixes, the code breaks next at {' and '.join(f'`{line}`' for line in next_lines)}."
     if held := next((fix.assumes for fix in verified if fix.assumes), ""):
         yield f"Verified for {held}."
     for reason in dict.fromkeys(reasons.values()):
@@ -249,7 +249,7 @@ def _details(
 _SHOWN = 2
 
 
-def _behind(trial: Trial, before: Sequence[DynamicRun], texts: Mapping[str, str]) -> list[str]:
+def _next_breaks(trial: Trial, before: Sequence[DynamicRun], texts: Mapping[str, str]) -> list[str]:
     """The lines of your code that break with the fixes, where the original did not come so far."""
     known = {_line(entry, texts) for run in before for entry in run.breaks}
     fixed = fixed_texts(texts, trial.applied)

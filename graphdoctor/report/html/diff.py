@@ -1,4 +1,4 @@
-"""A unified diff in pieces: what is removed and what is added in its place stand side by side where there is room."""
+"""A unified diff in pieces: removed lines and those that replace them are shown side by side where there is room."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Piece:
 
     @property
     def sides(self) -> tuple[tuple[Row, ...], ...]:
-        """What is removed and what takes its place, of which one may be empty; all rows where nothing is changed."""
+        """The removed rows and those that replace them, either of which may be empty; all rows where nothing is
+        changed."""
         if not self.changed:
             return (self.rows,)
         kinds = ("remove", "add")

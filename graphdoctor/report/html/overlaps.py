@@ -1,4 +1,4 @@
-"""Changes of the same lines: as patches the second no longer finds its lines, and together they may not be written."""
+"""Fixes that change the same lines: as patches, the second no longer applies; together they may not be written."""
 
 from __future__ import annotations
 

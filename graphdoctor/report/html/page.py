@@ -39,16 +39,16 @@ from graphdoctor.report.numbers import Tone, numbers
 from graphdoctor.report.proof import again, against, mends, proof, safe_fixes
 from graphdoctor.report.unchecked import unchecked
 
-#: No page is larger, in bytes: what opens at once, and what a CI artifact or a mail takes.
+#: The largest page in bytes: it opens at once, and fits into a CI artifact or a mail.
 LIMIT = 1_000_000
 
-#: No page shows more findings: as many as it can hold in brief.
+#: The most findings of a page: as many as fit without their code.
 _FINDINGS = 1000
 
-#: On paper all findings are open, as long as there are no more.
+#: Up to so many findings are printed in full.
 _PRINTED_OPEN = 50
 
-#: Entries of any other list: all that a report mostly has, and fewer where the page would be too large.
+#: Entries of any other list, which most reports do not reach; fewer where the page would be too large.
 _ROWS = (1000, 100, 10)
 
 _NO_WORD = re.compile(r"[^A-Za-z0-9_-]")
@@ -62,7 +62,7 @@ def render(diagnosis: Diagnosis) -> str:
     beside = overlaps(shown.findings)
     result = shown.verification
     over = covered(shown.findings, result.fixes, [d.fix for d in result.dropped]) if result is not None else {}
-    # What is new comes first, and findings with one cause are shown together.
+    # New findings come first, and findings with one cause are shown together.
     new = {heads[number] for number in _new(shown)}
     place = {number: (heads[number] not in new, min(heads[number], number), number) for number in order}
     anchors = _anchors(shown)
@@ -143,7 +143,7 @@ def _card(
     head = shown.findings[heads[number]]
     same = head.fix is not None and finding.fix is not None and head.fix.diff == finding.fix.diff
     under = () if head is finding else (anchors[heads[number]], _line_of(head), same)
-    # One change may be that of several findings, and a line may have several: each line is named once.
+    # Several findings may have the same change, and a line several changes: each line is named once.
     lines = {_line_of(shown.findings[other]): anchors[other] for other in reversed(beside.get(number, ()))}
     others = [(anchor, line) for line, anchor in reversed(lines.items())]
     args = (finding, anchors[number], change(finding, shown.comparison), others)
@@ -265,12 +265,12 @@ def _clause(text: str) -> Markup:
 
 
 def _plain(text: str) -> Markup:
-    """``text`` escaped; long paths in it may be broken behind their slashes."""
+    """``text`` escaped; long paths in it may be broken after their slashes."""
     return Markup().join(_path(part) if part.count("/") > 1 else part for part in re.split(r"(\s+)", text))
 
 
 def _path(text: str) -> Markup:
-    """A path that may be broken behind its slashes only."""
+    """A path that may be broken after its slashes only."""
     return Markup("/<wbr>").join(text.split("/"))
 
 
@@ -298,18 +298,18 @@ def _next(shown: Diagnosis) -> str:
 
 
 def _counted(run: DynamicRun) -> tuple[object, ...]:
-    """What the table of runs shows of ``run``."""
+    """The cells of ``run`` in the table of runs."""
     fullgraph = wording.fullgraph(run.fullgraph)
     return run.outcome, run.detail, run.graphs, len(run.breaks), run.compiled_share, fullgraph
 
 
 def _of_modules(run: DynamicRun) -> tuple[object, ...]:
-    """What the table of submodules shows of ``run``."""
+    """The cells of ``run`` in the table of submodules."""
     return run.compiled_share, run.modules
 
 
 def _parts(same: Sequence[DynamicRun]) -> list[str]:
-    """What is known of the parts of a model from runs that the section on modules shows as one."""
+    """The facts about the parts of a model from runs that the section on modules shows together."""
     return list(dict.fromkeys(line for run in same for line in optional_checks.lines(run, first=False)))
 
 

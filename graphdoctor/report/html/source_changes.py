@@ -1,4 +1,4 @@
-"""Where the changes of fixes stand in a file: the lines that they take away, and what they put in which place."""
+"""Where the fixes change a file: the lines that they remove, and those that they add, with their places."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEAR = 3
 
 @dataclass(frozen=True)
 class Change:
-    """The lines ``added`` stand behind the line ``after``, in place of the lines ``removed``.
+    """The lines ``added`` stand after the line ``after``, in place of the lines ``removed``.
 
     ``finding`` is the one whose fix it is, ``away`` whether it is far from the lines that the finding marks.
     """
@@ -29,7 +29,7 @@ class Change:
 
 
 def changes(findings: Iterable[Finding], path: str) -> tuple[Change, ...]:
-    """What the fixes of ``findings`` change in the file ``path``, each change once: many need the same import."""
+    """The changes of the fixes of ``findings`` in the file ``path``, each once: many need the same import."""
     met: dict[tuple[object, ...], Change] = {}
     for finding in findings:
         for after, removed, added in _edits(finding.fix.diff if finding.fix is not None else "", path):
@@ -41,7 +41,7 @@ def changes(findings: Iterable[Finding], path: str) -> tuple[Change, ...]:
 
 
 def _edits(diff: str, path: str) -> Iterator[tuple[int, tuple[int, ...], tuple[str, ...]]]:
-    """The line behind which something changes, the lines that go, and those that come."""
+    """The line after which something changes, the lines that go, and those that come."""
     for kind, rows in groupby(_rows(diff, path), key=lambda row: row[0] != " "):
         if kind:
             marked = list(rows)

@@ -15,7 +15,7 @@ from graphdoctor.report.html.source_changes import Change, changes
 #: Files, lines of one, and lines around those that have a state or a finding.
 _FILES, _LINES, _CONTEXT = 10, 600, 2
 
-#: How the functions begin that graphdoctor calls itself.
+#: The prefix of functions that graphdoctor calls itself.
 _HOOKS = "graphdoctor_"
 
 State = Literal["compiled", "partly", "eager", "missed", ""]
@@ -30,7 +30,7 @@ class Line:
     state: State
     findings: tuple[Finding, ...] = ()
     changes: tuple[Change, ...] = ()
-    #: A change that is shown takes the line away.
+    #: Whether a change that is shown removes the line.
     replaced: bool = False
 
 
@@ -48,7 +48,7 @@ def files(diagnosis: Diagnosis) -> tuple[File, ...]:
     runs = [run for run in diagnosis.dynamic or () if run.outcome == "ok"]
     shown = [finding for finding in diagnosis.findings if finding.status != "refuted"]
     tried = diagnosis.verification.fixes if diagnosis.verification is not None else ()
-    # What overlaps the changes that were tried together is not written with them.
+    # A fix that overlaps those that were tried together is not written with them.
     fixed = [f for f in shown if is_offered(f, owner=None) and (not tried or f.fingerprint in tried)]
     found = (_file(path, text, runs, shown, changes(fixed, path)) for path, text in diagnosis.texts.items())
     return tuple(file for file in found if file is not None)[:_FILES]
@@ -95,7 +95,7 @@ def _states(tree: ast.Module, path: str, reached: frozenset[int], runs: list[Dyn
     """The state of each statement's first line, in functions that were entered."""
     breaks = [entry for run in runs for entry in run.breaks]
     broken = {entry.line for entry in breaks if entry.path == path and not _is_inside_call(entry)}
-    # What a line calls is cut there; its own function goes on behind the call.
+    # The called function is cut there; the calling one goes on after the call.
     calls = {frame.line for entry in breaks for frame in entry.stack if frame.path == path}
     dropped = {frame.line for entry in breaks for frame in entry.dropped if frame.path == path}
     nothing = all(run.graphs == 0 for run in runs)

@@ -32,7 +32,7 @@ def fields(run: DynamicRun) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """With null for what JSON cannot hold, and for a detail that is empty."""
+    """``value`` as JSON data, with null for numbers that JSON cannot hold and for an empty detail."""
     if isinstance(value, dict):
         return {key: None if key == "detail" and not item else _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -20,7 +20,7 @@ from graphdoctor.report.gfm import escape, fence, prose
 from graphdoctor.report.problems import problems
 from graphdoctor.report.repository import from_repository, is_absolute
 
-#: A review of more is noise; the rest stands in the comment.
+#: A longer review is noise; the other findings are in the comment.
 LIMIT = 30
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
@@ -62,7 +62,7 @@ def _problems(shown: Diagnosis) -> Iterator[str]:
 def suggestion(finding: Finding) -> Suggestion | None:
     """The fix of ``finding`` as one piece of its file; None where it has none or changes more places.
 
-    Text that reads otherwise than it is (bidirectional or control characters) is never suggested.
+    Text that looks different from what it is (bidirectional or control characters) is never suggested.
     """
     fix = finding.fix
     if fix is None or not is_offered(finding) or visible(fix.diff) != fix.diff:

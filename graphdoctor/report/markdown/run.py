@@ -48,7 +48,7 @@ def recompiles(diagnosis: Diagnosis, most: int | None) -> str:
 
 
 def verification(result: Verification | None, findings: Iterable[Finding]) -> str:
-    """What became of the fixes; nothing where none was tried."""
+    """The outcome of the verification; nothing where no fix was tried."""
     if result is None:
         return ""
     lines = [escape(wording.verification(result, findings)), escape(wording.verification_detail(result))]

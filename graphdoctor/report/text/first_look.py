@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: Findings, or places, that are listed.
 _SHOWN = 5
-#: Seconds: what comes behind a verdict that took less does not take long either.
+#: Seconds: what comes after a verdict that took less does not take long either.
 _QUICK = 5
 
 
@@ -46,5 +46,5 @@ def verdict(summary: Summary, runs: Sequence[DynamicRun], seconds: float) -> lis
         f"graphdoctor: so far, after {seconds:.0f} s: {summary.headline}",
         *list(broken)[:_SHOWN],
         *more,
-        "graphdoctor: checks behind the verdict follow; Ctrl-C ends them, and the report has what is known by then",
+        "graphdoctor: checks after the verdict follow; Ctrl-C ends them, and the report has what is known by then",
     ]

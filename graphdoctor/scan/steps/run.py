@@ -1,4 +1,4 @@
-"""Example inputs -> what Dynamo does with the code: first what the verdict needs, then what comes behind it."""
+"""Example inputs -> what Dynamo does with the code: first what the verdict needs, then what comes after it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from graphdoctor.scan.steps.analyse import Analysed
 
 
-#: The note where Ctrl-C ended what comes behind the verdict.
-_CUT = "interrupted behind the verdict: recompiles were not counted"
+#: The note where Ctrl-C ended what comes after the verdict.
+_CUT = "interrupted after the verdict: recompiles were not counted"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def run(
     """Run the code as far as the verdict needs it; ``early`` is called before.
 
     ``decided`` gets the runs, and the seconds they took, where the verdict is known and more follows. ``fixable``:
-    fixes may be verified, so what comes behind the verdict waits until they are (``complete``). Raises UsageError.
+    fixes may be verified, so what comes after the verdict waits until they are (``complete``). Raises UsageError.
     """
     environment = {"python": platform.python_version(), "torch": torch_available()}
     request, reason = run_request(plan, analysed.static)
@@ -101,7 +101,7 @@ def external(external_runs: ExternalRuns, analysed: Analysed, root: Path) -> Ran
 
 
 def complete(plan: RunPlan, ran: Ran, session: Session) -> Ran:
-    """``ran`` with what comes behind the verdict; what fails there only leaves something out."""
+    """``ran`` with what comes after the verdict; what fails there only leaves something out."""
     ran = replace(ran, notes=())
     request, runs = ran.request, ran.runs
     if request is None or request.part != "verdict" or not runs or ran.seconds is None or plan.only_verdict:

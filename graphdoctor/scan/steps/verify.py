@@ -36,7 +36,7 @@ class Verified:
     seconds: float | None = None
 
     def joined_again(self, findings: Sequence[Finding]) -> Verified:
-        """The same fixes in ``findings``, joined with what came behind the verdict: breaks once a size varies."""
+        """The same fixes in ``findings``, joined with what came after the verdict: breaks once a size varies."""
         fixes = {finding.fingerprint: finding.fix for finding in self.findings}
         return replace(self, findings=tuple(replace(f, fix=fixes.get(f.fingerprint, f.fix)) for f in findings))
 

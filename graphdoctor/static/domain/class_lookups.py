@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphdoctor.static.domain.program import ClassInfo
 
-#: A class, and a method of it with arguments and answer.
+#: A class, the name of a method of ``ClassInfo``, its arguments and its answer.
 Lookup = tuple["ClassInfo", str, tuple[Any, ...], Any]
 
 
 @dataclass
 class LookupLog:
-    """The lookups in classes of recorded calls; None in the log stands for a lookup whose answer is not known."""
+    """A log of the lookups in classes; None in it stands for a lookup whose answer is not known."""
 
     log: list[Lookup | None] | None = None
     #: How many calls were recorded, with the one that is.

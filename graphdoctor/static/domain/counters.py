@@ -1,4 +1,4 @@
-"""Which attributes the methods of a class count with."""
+"""Which attributes of a class are counters: its methods add to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def counters_of(source: SourceModule) -> Mapping[str, frozenset[str]]:
 
     ``self.n += 1`` and ``self.n["seen"] += 1`` both add to ``n``.
     """
-    # Few files have such a line, and to look for plain text is ten times as fast.
+    # Few files have such a line, and searching for plain text is ten times as fast.
     text = source.text
     starts = (at.start() for at in _ADDS.finditer(text))
     if not any("self." in text[text.rfind("\n", 0, start) + 1 : start] for start in starts):

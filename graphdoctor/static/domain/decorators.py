@@ -1,9 +1,9 @@
-"""What decorators of other modules, whose bodies are not interpreted, do to what they decorate.
+"""What decorators of other modules do, whose bodies are not interpreted.
 
-Most change nothing of what a call gives. Some mark a function as one whose result is a constant, or keep it out of
-compilation. Some put a lookup before it, ``chosen = table.get(self.config.kind, original)`` and ``chosen(self, x)``:
-unless a file says what the setting ``kind`` is, it is not known whether ``original`` ever runs. What stands around the
-call, in a function of the decorator that takes the place of the decorated one, is traced with it.
+Most do not change the result of a call. Some mark its result as a constant, or keep the function out of compilation.
+Some put a lookup before it, ``chosen = table.get(self.config.kind, original)`` and ``chosen(self, x)``: unless a file
+says what the setting ``kind`` is, it is not known whether ``original`` ever runs. The wrapper that a decorator puts
+around a call is traced with it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import libcst as cst
 from graphdoctor.syntax.literals import value_of
 from graphdoctor.syntax.walk import find, walk
 
-#: Marks a function that runs only where the lookup of its decorator finds nothing else.
+#: Marks a function that is the default of a lookup that its decorator makes.
 DEFAULT_OF_LOOKUP = "default-of-lookup"
 
-#: Marks a function that another compiler reads: its text is no Python that runs.
+#: Marks a function that another compiler compiles: Python does not run its body.
 OTHER_COMPILER = "other-compiler"
 
 #: Marks a function that numba compiles when it is called: Dynamo cannot trace the call.
 NUMBA = "numba"
 
-#: Marks a function that runs in a range for a profiler of NVIDIA, which Dynamo does not enter.
+#: Marks a function that runs in an NVTX range, which Dynamo does not enter.
 NVTX_RANGE = "torch.cuda.nvtx.range"
 
 #: The attribute by which ``torch.compiler.assume_constant_result`` marks a function.
@@ -50,9 +50,10 @@ class Effect:
     delegates: tuple[str, ...] = ()
 
     def defaults(self, text: str) -> list[str]:
-        """What runs only where a lookup finds nothing else, if the file that is decorated holds ``text``.
+        """The defaults of lookups, for a decorated file with this ``text``.
 
-        A file that names that attribute, ``_kind``, also in ``kind=`` or ``choose_kind``, makes its own choice.
+        A file that names the attribute of the lookup, ``_kind``, also in ``kind=`` or ``choose_kind``, makes its own
+        choice.
         """
         elsewhere = text.replace(self.name, "") if self.lookups else ""
         return [name for name, attribute in self.lookups.items() if not _names(elsewhere, attribute.strip("_"))]
@@ -84,7 +85,7 @@ def is_of_numba(decorators: Sequence[str]) -> bool:
 
 
 def effect(decorator: cst.FunctionDef, body: cst.CSTNode) -> Effect:
-    """What ``decorator`` does, as far as its ``body`` shows."""
+    """The effect of ``decorator``, as far as its ``body`` shows."""
     nodes = list(walk(body))
     decorated = _decorated(decorator, nodes)
     return Effect(
@@ -98,7 +99,7 @@ def effect(decorator: cst.FunctionDef, body: cst.CSTNode) -> Effect:
 
 
 def gives_own_function(body: cst.BaseSuite | cst.BaseExpression) -> bool:
-    """Whether the last statement of ``body`` gives back a function that is defined in it."""
+    """Whether the last statement of ``body`` returns a function that is defined in it."""
     statements = body.body if isinstance(body, cst.IndentedBlock) else ()
     last = statements[-1] if statements else None
     small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
@@ -124,7 +125,7 @@ def _marks_constant(node: cst.CSTNode) -> bool:
 
 
 def _disables(node: cst.CSTNode, decorated: Sequence[str]) -> bool:
-    """Whether ``node`` gives back what is decorated, kept out of compilation."""
+    """Whether ``node`` returns the decorated function, kept out of compilation."""
     made = node.value if type(node) is cst.Return else None
     if type(made) is not cst.Call or type(made.func) is not cst.Attribute or made.func.attr.value != "disable":
         return False
@@ -134,7 +135,8 @@ def _disables(node: cst.CSTNode, decorated: Sequence[str]) -> bool:
 
 
 def _passed_on(node: cst.CSTNode, decorated: Sequence[str]) -> str:
-    """The function of which ``node`` returns what it makes of one of ``decorated``; empty where there is none."""
+    """The function that ``node`` calls with one of ``decorated`` and whose result it returns; "" where there is
+    none."""
     made = node.value if type(node) is cst.Return else None
     if type(made) is not cst.Call or type(made.func) is not cst.Name:
         return ""
@@ -173,7 +175,7 @@ def _lookups(decorated: Sequence[str], nodes: Sequence[cst.CSTNode]) -> dict[str
 
 
 def _decorated(decorator: cst.FunctionDef, nodes: Sequence[cst.CSTNode]) -> list[str]:
-    """The names that a decorator, or the one that it makes, has for what it decorates."""
+    """The parameters of a decorator, or of the decorator that it makes, that get the decorated function."""
     makers = [decorator, *(node for node in nodes if type(node) is cst.FunctionDef and _makes_function(node))]
     return [maker.params.params[0].name.value for maker in makers if maker.params.params]
 
@@ -183,7 +185,7 @@ def _makes_function(node: cst.FunctionDef) -> bool:
 
 
 def _gets(func: cst.BaseExpression) -> bool:
-    """Whether a call of ``func`` looks something up, judging by its name: ``table.get``, ``get_kernel``."""
+    """Whether ``func`` looks something up, by its name: ``table.get``, ``get_kernel``."""
     name = func.attr if type(func) is cst.Attribute else func
     return type(name) is cst.Name and name.value.startswith("get")
 

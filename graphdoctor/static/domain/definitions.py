@@ -1,4 +1,4 @@
-"""What the top level of a module defines."""
+"""The names that the top level of a module defines."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from graphdoctor.static.domain.values import Value
 
 
 def defined(module: ModuleInfo) -> list[tuple[str, Value]]:
-    """The names of ``module`` and what they stand for: more than one thing where ``if`` and ``else`` define a name."""
+    """The names of ``module`` with their values: several where ``if`` and ``else`` define the same name."""
     return [(name, option) for name, value in module.scope.names.items() for option in options(value)]

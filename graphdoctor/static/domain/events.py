@@ -1,6 +1,7 @@
-"""What Dynamo would stumble on, as the interpreter meets it. Rules subscribe to these; they do not walk trees.
+"""Events: the operations that Dynamo may not be able to trace, as the interpreter meets them.
 
-Every event carries the libcst ``node`` that is the place, and the ``Site`` around it.
+Rules subscribe to events and do not walk trees. Every event has the libcst ``node`` at which a finding is reported, and
+the ``Site`` around it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class Block:
     """A loop, a ``try`` or a user context manager: a break in it drops the whole frame (GB7000, GB0066)."""
 
-    #: Qualified name of the function that has it, which may be a caller.
+    #: Qualified name of the function that contains it, which may be a caller.
     function: str
     #: The keyword it begins with, its line, and the file.
     keyword: str
@@ -38,27 +39,27 @@ class Site:
     function: str
     #: The statement that is being executed.
     statement: cst.CSTNode
-    #: What makes a break here drop a whole frame; None where it does not.
+    #: The block because of which a break here drops the whole frame; None where there is none.
     whole_frame: Block | None
-    #: Under a condition the trace decides (a flag, a shape): the line may not run for a given input.
+    #: Under a condition that the trace decides (a flag, a shape): the line may not run for some inputs.
     conditional: bool
     #: Inside a region that will be compiled. Usage events have False.
     compiled: bool
-    #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
+    #: Under a condition that is false for the shapes of the sample, or true in the first call only.
     untaken: bool = False
-    #: The region is a forward pass of which nothing shows that it is compiled.
+    #: In a forward pass of which nothing shows that it is compiled.
     assumed: bool = False
-    #: Behind an operand of ``and`` or ``or`` that may end the expression.
+    #: After an operand of ``and`` or ``or`` that may end the expression.
     optional: bool = False
-    #: The statement of the function at which the graph ended last: what follows is compiled as a function of its own.
+    #: The statement of the function at which the graph ended last: Dynamo compiles what follows as a separate function.
     resumed: cst.CSTNode | None = None
     #: The graph ended on every path that leads here.
     resumes: bool = False
-    #: In a function that ``checkpoint`` runs once more in the backward pass.
+    #: In a function that ``checkpoint`` runs again in the backward pass.
     recomputed: bool = False
-    #: Code outside calls what is compiled, which is no scanned code: ``torch.compile(optimizer.step)()``.
+    #: The call of a compiled function that is no scanned code: ``torch.compile(optimizer.step)()``.
     entering: bool = False
-    #: Of usage events: the tests that the statement, or a ``return`` before it, stands under, and "try".
+    #: Of usage events: the tests around the statement, or around a ``return`` before it, and "try".
     guards: tuple[str, ...] = ()
 
 
@@ -102,7 +103,7 @@ class Call(Event):
 
 @frozen
 class Truth(Event):
-    """The truth of a value is tested. ``node`` is the expression, ``value`` what is known of it."""
+    """The truth of a value is tested. ``node`` is the expression, ``value`` its abstract value."""
 
     value: Value
     context: Literal["if", "while", "ternary", "and", "or", "not", "comprehension", "assert", "in", "call", "match"]
@@ -116,7 +117,7 @@ class Assert(Event):
 
     test: Value
     message: Value | None
-    #: In the backward of an ``autograd.Function``, or in what that calls.
+    #: In the backward of an ``autograd.Function``, or in a function that it calls.
     backward: bool = False
 
 
@@ -160,7 +161,7 @@ class SetAttr(Event):
     name: str
     value: Value
     augmented: bool
-    #: The compiled call gave the attribute another value before, whatever it held.
+    #: The compiled call assigned the attribute before, whatever its old value was.
     begun: bool = False
 
 
@@ -194,13 +195,13 @@ class Compile(Event):
     form: Literal["decorator", "call", "method"]
     target: Value
     kwargs: dict[str, Value]
-    #: The result is bound or used. A bare ``torch.compile(model)`` is not.
+    #: Whether the result is used, unlike that of a bare ``torch.compile(model)``.
     used: bool
 
 
 @frozen
 class CompiledCall(Event):
-    """Code outside regions calls what ``torch.compile`` gave, in a loop."""
+    """Code outside regions calls a compiled function in a loop."""
 
     target: Value
     args: tuple[Value, ...]
@@ -215,14 +216,14 @@ class CompiledCall(Event):
 
 @frozen
 class Specialise(Event):
-    """What is traced depends on the exact size of a tensor, in code compiled for sizes that vary."""
+    """The trace depends on the exact size of a tensor, in code that is compiled for varying sizes."""
 
     how: Literal["range", "compare", "iterate"]
 
 
 @frozen
 class Decide(Event):
-    """What is traced depends on a number that was read from tensor data; ``how`` names the construct."""
+    """The trace depends on a number that was read from tensor data; ``how`` names the construct."""
 
     how: Literal["if", "range", "set", "repeat", "size"]
 
@@ -248,7 +249,7 @@ class Iterate(Event):
 class SetItem(Event):
     """An item of a list or dictionary that outlives the call is written; ``augmented`` for ``self.n["seen"] += 1``.
 
-    ``holder`` is what has the list or dictionary as an attribute; None for one bound at module level.
+    ``holder`` is the object with the list or dictionary as an attribute; None for a global.
     """
 
     value: Value
@@ -265,7 +266,7 @@ class Grow(Event):
 
 @frozen
 class ReadGlobal(Event):
-    """A number bound at module level is read, and a function or a loop rebinds it."""
+    """A global number is read that a function or a loop rebinds."""
 
     name: str
 

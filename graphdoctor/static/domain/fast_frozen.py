@@ -18,8 +18,8 @@ _Kind = TypeVar("_Kind")
 
 @dataclass_transform(frozen_default=True)
 def frozen(kind: type[_Kind]) -> type[_Kind]:
-    """A dataclass that type checkers hold to be frozen, compared by its fields, with a hash, of its own or of them.
+    """A dataclass that type checkers treat as frozen, compared and hashed by its fields unless it defines ``__hash__``.
 
-    At run time nothing keeps its fields from being set: ``dataclass(frozen=True)`` makes objects three times as slowly.
+    At run time its fields can be set: ``dataclass(frozen=True)`` makes objects three times as slowly.
     """
     return dataclass(unsafe_hash="__hash__" not in vars(kind))(kind)

@@ -1,4 +1,4 @@
-"""A call that is being interpreted, and the flags that say how what happens in it counts."""
+"""A call that is being interpreted, and the flags that say how sure the events in it are."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ class Frame:
     yields: list[Value] = field(default_factory=list)
     #: Snapshots of the names at ``break`` and ``continue`` of the innermost loop.
     exits: list[Names] = field(default_factory=list)
-    #: The loop, try or with block for which a break here costs a whole function, which may be a caller.
+    #: The loop, ``try`` or ``with`` block because of which a break here drops a whole frame, perhaps that of a caller.
     whole_frame: Block | None = None
     conditional: bool = False
-    #: Behind an operand of ``and`` or ``or`` that may end the expression.
+    #: After an operand of ``and`` or ``or`` that may end the expression.
     optional: bool = False
-    #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
+    #: Under a condition that is false for the shapes of the sample, or true in the first call only.
     untaken: bool = False
-    #: On a path that only ends in a raise, or in an except handler: taken on errors only, so nothing is reported.
+    #: On a path that ends in a raise, or in an except handler: it runs on errors only, so nothing is reported.
     muted: bool = False
     #: Inside a ``try``.
     trying: bool = False
-    #: Inside a ``try`` of this function some of whose handlers go on with the function.
+    #: Inside a ``try`` of this function with a handler after which the function goes on.
     recovers: bool = False
-    #: In a function that ``checkpoint`` runs once more in the backward pass.
+    #: In a function that ``checkpoint`` runs again in the backward pass.
     recomputed: bool = False
-    #: In code that runs around a call, of whose values nothing is known: what is under a condition may never run.
+    #: In a wrapper around a call, of whose values nothing is known: code under a condition may never run.
     guessed: bool = False
-    #: Behind a ``return`` under a condition that is no question for a kind of object.
+    #: After a ``return`` under a condition, other than a test for a kind of object.
     may_be_left: bool = False
     #: The loops of this function that are being interpreted.
     loops: tuple[cst.For | cst.While, ...] = ()
     #: The exception that the ``try`` being interpreted surely meets.
     failure: Value | None = None
     compiled: bool = False
-    #: It is not compiled, and calls what is.
+    #: Not compiled itself, and calling the compiled function.
     entering: bool = False
-    #: The statement at which the graph ended last. What stands behind it is compiled as a function of its own.
+    #: The statement at which the graph ended last. Dynamo compiles what follows as a separate function.
     resumed: cst.CSTNode | None = None
-    #: One ended on every path.
+    #: Whether the graph ended on every path.
     resumes: bool = False
-    #: Where it stood at the last event; most statements have several.
+    #: The site of the last event, since most statements have several events.
     site: Site | None = None
-    #: The calls inside the arguments of the call whose value is not used, while it is interpreted.
+    #: While a call whose value is not used is interpreted: the calls inside its arguments.
     inner: list[ArgumentCall] | None = None
 
     @property
@@ -75,7 +75,8 @@ class Frame:
 
 
 class FrameFlags:
-    """The flags of a frame while something is interpreted. A class, since there is one for each ``if`` and boolean."""
+    """A context that sets flags of a frame. A class, because it is made for each ``if`` and is faster than a
+    generator."""
 
     __slots__ = ("before", "block", "flags", "frame", "resumes")
 
@@ -94,7 +95,7 @@ class FrameFlags:
         frame.optional |= optional
         frame.untaken |= untaken or (conditional and frame.guessed)
         frame.muted |= muted
-        # What is checkpointed is an operator of the graph, which ends at the call.
+        # A checkpointed function is one operator of the graph, so a break in it ends the graph at its call.
         if self.block is not None and not frame.recomputed:
             frame.whole_frame = frame.block(self.block)
         frame.trying |= trying

@@ -1,4 +1,4 @@
-"""What an object holds in its attributes, at any depth."""
+"""The objects that an object holds in its attributes, at any depth."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def held_objects(instance: Instance, through_modules: bool = True) -> list[Insta
 
 
 def note_passed(target: Value, args: Iterable[Value]) -> None:
-    """Note of the objects among the arguments of a region, and of what they hold, that they are passed to it.
+    """Mark the objects among the arguments of a region, and those that they hold, as passed to it.
 
-    What a module holds is not: its numbers are constants, also those of the plain objects in it. The object whose
-    method ``target`` is comes in as an argument, too.
+    Objects that a module holds are not marked: their numbers are constants of the graph. The object whose method
+    ``target`` is counts as an argument.
     """
     bound = [o.bound for o in options(target) if isinstance(o, Function) and o.bound is not None]
     for value in (*bound, *args):

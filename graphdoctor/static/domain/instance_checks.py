@@ -1,4 +1,4 @@
-"""What ``isinstance`` says of a value, as far as that is known."""
+"""The result of ``isinstance`` for an abstract value, as far as it is known."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _fits_external(value: Value, wanted: External) -> bool | None:
     return None if check is None else check(value, wanted.qualname, wanted.qualname.rpartition(".")[2])
 
 
-#: Whether a value is an instance of what ``isinstance`` names, by the class of the latter.
+#: How ``isinstance`` is decided, by the class of its second argument.
 _CHECKS: dict[type[Value], Callable[[Value, Any], bool | None]] = {
     Seq: _fits_any,
     OneOf: _fits_whichever,
@@ -80,7 +80,7 @@ _MODULES = {"torch.nn.Module", "torch.nn.modules.module.Module"}
 
 def _tensor_fits(value: Tensor, qualname: str, name: str) -> bool | None:
     if name in ("ndarray", "generic"):
-        # Compiled code gets tensors: what is only taken for one is no array.
+        # Compiled code gets tensors: a value that is only assumed to be one is no array.
         return value.numpy
     if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
         if value.numpy:

@@ -1,7 +1,7 @@
-"""The names that packages export, also those that import their modules on first use of a name.
+"""The names that packages export, also packages that import their modules lazily.
 
-Such an ``__init__.py`` makes its names at run time, in ways of its own, and imports them for type checkers under
-``if TYPE_CHECKING:``. That is where they are read here; the files are not executed.
+The ``__init__.py`` of such a package makes its names at run time, and imports them for type checkers under ``if
+TYPE_CHECKING:``. They are read there; no file is executed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def lazy_exports(file: Path, dotted: str, root: Path) -> Mapping[str, tuple[str,
 
 
 def exports(file: Path, dotted: str, root: Path) -> Mapping[str, tuple[str, str]]:
-    """The same for all that it imports from modules at its top level, for type checkers or not."""
+    """The same for all names that it imports from modules at its top level."""
     at_once = (node for node in _statements(file) if isinstance(node, ast.ImportFrom))
     return {**_imported(at_once, dotted, root), **lazy_exports(file, dotted, root)}
 
@@ -47,7 +47,7 @@ def _imported(statements: Iterable[ast.ImportFrom], dotted: str, root: Path) -> 
 
 
 def _all(dotted: str, root: Path) -> Mapping[str, tuple[str, str]]:
-    """What ``from dotted import *`` gives."""
+    """The names that ``from dotted import *`` binds."""
     file = module_file(dotted, root)
     if file is None:
         return {}

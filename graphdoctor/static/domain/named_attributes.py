@@ -1,7 +1,7 @@
-"""Attributes that are not found by a name in the code.
+"""Attributes whose names the code does not spell out.
 
-Names may be put together from text, ``setattr(self, f"layer_{i}", layer)``: an object keeps them under ``layer_*``, one
-value for all names that begin and end so. Of some dicts the attributes are the entries: ``__getattr__ = dict.get``.
+Names may be computed, ``setattr(self, f"layer_{i}", layer)``: an object keeps these under ``layer_*``, with one value
+for all names of that form. In some dicts the attributes are the entries: ``__getattr__ = dict.get``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from graphdoctor.static.domain.program import ClassInfo
 from graphdoctor.static.domain.value_functions import join
 from graphdoctor.static.domain.values import Const, External, Instance, PythonValue, Value
 
-#: As many attributes as a name that is known in part may be read as.
+#: The number of attributes that a partly known name may stand for; with more the value is unknown.
 _MOST = 8
 
 
 def store(instance: Instance, name: Value, value: Value) -> bool:
-    """Store ``value`` under ``name``, of which a part may be known; False where nothing of it is."""
+    """Store ``value`` under ``name``, which may be known in part; False where it is unknown."""
     if isinstance(name, Const) and isinstance(name.value, str):
         instance.attrs[name.value] = value
         return True
@@ -30,13 +30,13 @@ def store(instance: Instance, name: Value, value: Value) -> bool:
 
 
 def names_between(instance: Instance, begin: str, end: str) -> list[str]:
-    """The attributes, a few of them, whose names begin and end so."""
+    """The attributes whose names begin and end so, where they are few."""
     found = [name for name in instance.attrs if name.startswith(begin) and name.endswith(end)]
     return found[:_MOST]
 
 
 def named_in_part(instance: Instance, name: str) -> Value | None:
-    """What is stored under names of which ``name`` may be one."""
+    """The values that are stored under partly known names that match ``name``."""
     for key, value in instance.attrs.items():
         begin, star, end = key.partition("*")
         if star and len(name) > len(begin) + len(end) and name.startswith(begin) and name.endswith(end):

@@ -1,4 +1,4 @@
-"""Code of other frameworks, whose modules and tensors look like torch's and are none of Dynamo's business."""
+"""Code of other frameworks, whose modules and tensors look like those of torch, but are never compiled by Dynamo."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OTHER_FRAMEWORKS = frozenset((
 _IMPORTED = re.compile(rf"^\s*(?:import|from)\s+(?:{'|'.join(sorted(OTHER_FRAMEWORKS))})\b", re.MULTILINE)
 
 
-#: Torch, and packages that hand on models of torch.
+#: Torch, and packages whose models are torch modules.
 _OF_TORCH = re.compile(r"^\s*(?:import|from)\s+(?:\w*torch\w*|lightning|transformers|diffusers|timm)\b", re.MULTILINE)
 
 

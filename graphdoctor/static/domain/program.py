@@ -34,8 +34,7 @@ class Scope:
     parent: Scope | None = None
     #: Names declared ``global`` or ``nonlocal`` here.
     outer: set[str] = field(default_factory=set)
-    #: Names of which an attribute or item was ever narrowed here (``x`` of ``x.mask``): few, so that others are bound
-    #: quickly.
+    #: Names of which an attribute or item was ever narrowed here: assigning any other name forgets nothing.
     narrowed: set[str] = field(default_factory=set)
 
     def holder(self, name: str) -> Scope | None:
@@ -66,7 +65,7 @@ class Scope:
         return scope or self
 
     def forget(self, dotted: str) -> None:
-        """Drop what is known of ``dotted`` and its attributes and items by narrowing, now that it is rebound."""
+        """Drop the narrowed values of ``dotted``, its attributes and items, because it is bound again."""
         if dotted.partition(".")[0] in self.narrowed:
             for name in [n for n in self.names if "." in n and (n == dotted or n.startswith(dotted + "."))]:
                 del self.names[name]
@@ -90,26 +89,26 @@ class ModuleInfo:
     scope: Scope
     #: Files that were looked for when it, or a function of it, imported something.
     looked_for: set[str] = field(default_factory=set)
-    #: The files of the modules that it asked for, by dotted name; None for one that is not of the project.
+    #: The files of the modules that it imports, by dotted name; None for a module outside the project.
     imported: dict[str, Path | None] = field(default_factory=dict)
-    #: True behind ``from m import *`` where the module m is not followed, or has such an import itself.
+    #: True after ``from m import *`` where the module m is not followed, or has such an import itself.
     imports_unknown_names: bool = False
-    #: Of the file that is scanned: the scopes of calls in which functions were defined.
+    #: For the scanned file: the scopes of calls in which functions were defined.
     closures: list[Scope] = field(default_factory=list)
 
     @cached_property
     def key(self) -> str:
-        """Identifies it among modules, of which several may have the same name."""
+        """Identifies the module; several modules may have the same name."""
         return str(self.source.file)
 
     @cached_property
     def has_generators(self) -> bool:
-        """False where no function of it can be one that makes a generator."""
+        """Whether any of its functions may be a generator."""
         return "yield" in self.source.text
 
     @cached_property
     def changes_path(self) -> bool:
-        """False where nothing of it adds a folder to those in which Python looks for modules."""
+        """Whether its code may change ``sys.path``."""
         return "sys.path" in self.source.text
 
     @cached_property
@@ -122,7 +121,7 @@ class ModuleInfo:
 
     @cached_property
     def root(self) -> Path:
-        """The folder that the top-level package lies in: by its name, for its folders need no ``__init__.py``."""
+        """The folder that contains its top-level package. By its name: a folder needs no ``__init__.py``."""
         file, parts = self.source.resolved, tuple(self.name.split("."))
         place = file.parent if file.stem == "__init__" else file.with_suffix("")
         if place.parts[-len(parts) :] == parts:
@@ -155,15 +154,15 @@ class FunctionInfo:
     #: ``staticmethod``, ``classmethod``, ``property``, ``disable``, ``contextmanager``, ... by resolved name.
     markers: frozenset[str]
     defaults: dict[str, Value]
-    #: The values that annotations stand for, by the ids of their nodes, as far as they were needed.
+    #: The values of annotations that were needed so far, by the ids of their nodes.
     promises: dict[int, Value] = field(default_factory=dict)
-    #: What decorators of other modules put in its place.
+    #: The wrappers that decorators of other modules put in its place.
     wrappers: tuple[Function, ...] = ()
-    #: Of a decorator: what it puts in the place of what it decorates, once that was asked.
+    #: Of a decorator: the wrapper that it puts in the place of the decorated function, computed once.
     wrapper: Function | None = None
-    #: Whether it makes an ``nn.Module``, once that was asked: all files that import it ask.
+    #: Whether it makes an ``nn.Module``, computed once for all files that import it.
     builds_module: bool | None = None
-    #: The names that it uses as only tensors are and as numbers are, once that was asked.
+    #: The names that it uses as tensors, and those that it uses as numbers, computed once.
     uses: tuple[frozenset[str], frozenset[str]] | None = None
 
     @cached_property
@@ -180,12 +179,12 @@ class FunctionInfo:
 
     @cached_property
     def gives_own_function(self) -> bool:
-        """True when its last statement gives back a function that is defined in it, which may run later."""
+        """Whether its last statement returns a function that is defined in it."""
         return isinstance(self.node, cst.FunctionDef) and gives_own_function(self.body)
 
     @cached_property
     def keeps_in_table(self) -> bool:
-        """True when it stores an argument under a key, as what registers classes does."""
+        """Whether it stores an argument under a key, as registries of classes do."""
         return isinstance(self.node, cst.FunctionDef) and keeps_in_table(self.node, self.body)
 
     @cached_property
@@ -247,14 +246,14 @@ class ClassInfo:
         return found
 
     def found_in_name(self, pattern: str) -> tuple[str, ...]:
-        """What ``re.findall(pattern, cls.__name__)`` gives."""
+        """The result of ``re.findall(pattern, cls.__name__)``."""
         found = tuple(re.findall(pattern, self.name))
         if self.lookups.log is not None:
             self.lookups.log.append((self, "found_in_name", (pattern,), found))
         return found
 
     def counts(self, name: str) -> bool:
-        """Whether a method behind the constructor adds to the attribute ``name``: each call may find another number."""
+        """Whether a method, not the constructor, adds to the attribute ``name``: each call may find another number."""
         found = any(name in info.module.counters.get(info.name, ()) for info in self.mro)
         if self.lookups.log is not None:
             self.lookups.log.append((self, "counts", (name,), found))
@@ -269,9 +268,9 @@ class ClassInfo:
         return found
 
     def lookup_in_subclasses(self, name: str) -> Value | None:
-        """The class attribute ``name`` of an object of this class or of a subclass: another name or table there.
+        """The class attribute ``name`` of an object that may be of a subclass, with another name or table there.
 
-        A field holds its default, or another number.
+        A field has its default, or another number.
         """
         found = self._find(name, None)
         found = None if found is None else widen_strings(found)
@@ -316,16 +315,6 @@ class ClassInfo:
         return any(name in qualnames for name in self.externals)
 
 
-#: Bases whose forward is to call ``update`` and ``compute``.
-METRICS = ("torchmetrics.Metric", "torchmetrics.metric.Metric")
-
-#: Bases whose step users compile.
-OPTIMIZERS = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
-
-#: Bases whose fields are set as those of a dataclass are, after code that is not Python has looked at them.
-PYDANTIC_MODELS = ("pydantic.BaseModel", "pydantic.main.BaseModel")
-
-
 class Project:
     """Finds and parses the modules that scanned files import from the same project.
 
@@ -353,11 +342,11 @@ class Project:
         return (text, "utf-8") if text is not None else read(file)
 
     def add(self, source: SourceModule) -> None:
-        """Make a file known that is scanned: what it imports may import it."""
+        """Register a scanned file, because the modules that it imports may import it."""
         self._sources[source.resolved] = source
 
     def forget(self, source: SourceModule) -> None:
-        """Let go of a file that was scanned; ``library`` keeps what others imported of it, as they left it."""
+        """Release a scanned file; ``library`` keeps what others imported of it, as they left it."""
         del self._sources[source.resolved]
         for scope, name, before in reversed(self.rebound):
             if before is None:
@@ -397,7 +386,7 @@ class Project:
 
 
 def looked_at(project: Project, module: ModuleInfo) -> frozenset[str]:
-    """The full paths of the files, there or not, that what is known of ``module`` depends on."""
+    """The full paths of the files, existing or not, on which the analysis of ``module`` depends."""
     file = module.source.resolved
     found = {str(file), *(str(folder / "__init__.py") for folder in file.parents if folder.is_relative_to(module.root))}
     waiting = [module]

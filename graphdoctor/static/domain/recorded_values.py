@@ -1,4 +1,4 @@
-"""The values that the expressions of a file had while it was interpreted: what the fixes know of types."""
+"""The values that the expressions of a file had while it was interpreted: fixes take types from here."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from graphdoctor.static.domain.values import UNKNOWN, Value
 class Recorder:
     """Keeps for each expression, of ``module`` or of all, the values it had on all paths that were interpreted.
 
-    Fixes look at few of the expressions, and most files have no fix, so what was noted is sorted by expression, and the
-    values are joined, when one is looked up. Nodes are known by their identity, because libcst's own hash is a call in
-    Python; they are kept, so that no later node gets the same one.
+    Fixes look at few expressions, and most files have no fix, so the values are sorted by expression and joined only
+    when one is looked up. Nodes are identified by ``id``, because libcst's own hash is a call in Python; they are kept
+    alive so that no later node gets the same id.
     """
 
     def __init__(self, module: ModuleInfo | None = None) -> None:
@@ -32,7 +32,7 @@ class Recorder:
         self._noted += (node, value)
 
     def value(self, node: cst.CSTNode) -> Value:
-        """What ``node`` was on every path; UNKNOWN where none evaluated it."""
+        """The value of ``node``, joined over all paths; UNKNOWN where none evaluated it."""
         noted, values = self._noted, self._values
         for position in range(self._sorted, len(noted), 2):
             known = values.setdefault(id(noted[position]), [])

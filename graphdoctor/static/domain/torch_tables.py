@@ -280,6 +280,15 @@ MARKS_DYNAMIC = frozenset((
     "torch._dynamo.decorators.mark_dynamic", "torch._dynamo.decorators.mark_unbacked",
 ))  # fmt: skip
 
+#: Bases whose forward calls ``update`` and ``compute``.
+METRICS = ("torchmetrics.Metric", "torchmetrics.metric.Metric")
+
+#: Bases whose step users compile.
+OPTIMIZERS = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
+
+#: Bases whose fields are set like those of a dataclass, after validation by code that is not Python.
+PYDANTIC_MODELS = ("pydantic.BaseModel", "pydantic.main.BaseModel")
+
 #: Bases outside the scanned code whose subclasses are modules.
 MODULE_BASE_NAMES = ("Module", "PreTrainedModel", "ModelMixin", "LightningModule", "GradientCheckpointingLayer")
 

@@ -37,7 +37,7 @@ class Tensor(Value):
     #: A numpy array: Dynamo traces it as a tensor (config.trace_numpy).
     numpy: bool = False
     is_known: bool = True
-    #: Set where the object is a leaf that the module owns (``nn.Parameter``, a buffer).
+    #: Whether it is a leaf that the module owns (``nn.Parameter``, a buffer).
     owned: bool = False
     #: A function argument, not the result of an operator.
     argument: bool = False
@@ -46,7 +46,7 @@ class Tensor(Value):
     constant: bool = False
     #: The sizes, where they are literals: ``torch.rand(4, 8)``.
     sizes: tuple[int, ...] | None = None
-    #: How many rows it has depends on data, as with what ``nonzero`` gives in compiled code: an unbacked size.
+    #: Whether the number of rows depends on data, as that of ``nonzero`` in compiled code: an unbacked size.
     unbacked: bool = False
 
 
@@ -71,7 +71,7 @@ class Const(Value):
 class SkippedDefault(Const):
     """None that eager code would have replaced: ``if mask is None and not is_compiling(): mask = ...``.
 
-    ``origin`` identifies the test: code behind the first use of such a None is never reached.
+    ``origin`` identifies the test: code after the first use of such a None is never reached.
     """
 
     origin: int = 0
@@ -101,7 +101,7 @@ class PythonValue(Value):
     data_dependent: bool = False
     #: A number that Python's ``random`` drew in compiled code: an input of the graph, which has no value in the trace.
     drawn: bool = False
-    #: For a text: how it begins and how it ends, where only what stands between is not known.
+    #: For a string: its known beginning and its known end, where only the part between is unknown.
     affixes: tuple[str, str] | None = None
 
 
@@ -114,7 +114,7 @@ class NameOf(PythonValue):
 
 @frozen
 class LazyText(Value):
-    """Text or a hash made of tensor data: Dynamo makes it when the graph has run, so only storing it is traced."""
+    """Text or a hash of tensor data: Dynamo computes it after the graph has run, so it can be stored, but not used."""
 
     #: "str" or "int".
     kind: str
@@ -159,7 +159,7 @@ class External(Value):
 
 @frozen
 class Promise(Value):
-    """A type of several, as a name keeps it for annotations: ``Scalar = Union[float, Tensor]``; ``value`` is of it."""
+    """An alias of a type for annotations, ``Scalar = Union[float, Tensor]``; ``value`` is a value of the type."""
 
     value: Value
 
@@ -220,7 +220,7 @@ class Class(Value):
         return isinstance(other, Class) and other.info is self.info
 
 
-#: Entries of ``Instance.attrs`` that are no attributes: what a container of modules holds, and the forward hooks.
+#: Entries of ``Instance.attrs`` that are no attributes: the children of a container of modules, and the forward hooks.
 CHILDREN, HOOKS = "#children", "#hooks"
 
 
@@ -230,21 +230,22 @@ class Instance(Value):
 
     info: ClassInfo
     attrs: dict[str, Value] = field(default_factory=dict)
-    #: Made by an imported module, which other files import too: what one of them stores in it is not kept.
+    #: Whether it was made by an imported module, which other files import too: their changes to it are not kept.
     shared: bool = False
-    #: Made outside compiled code, and stands for all objects that are made of such arguments: what is stored in one of
-    #: them, others do not have.
+    #: Whether it was made outside compiled code, and stands for all objects made with such arguments. A change of one
+    #: of them is no change of the others.
     is_representative: bool = False
-    #: How many more such objects were made: what one of them was given, such as a hook, the others do not have.
+    #: How many more such objects were made. A hook that is registered on one of them is not on the others.
     copies: int = 0
-    #: Made in compiled code, so each call has another one.
+    #: Whether it was made in compiled code, so that each call has another one.
     inside: bool = False
-    #: Passed to compiled code, and no module: its ints become symbols, where those of other objects are constants.
+    #: Whether it is passed to compiled code, and no module: its ints become symbols, those of other objects are
+    #: constants.
     is_passed: bool = False
-    #: How often compiled code stored in it a kind of value that it did not hold before.
+    #: How often compiled code stored a kind of value in it that it did not hold before.
     changes: int = 0
-    #: Known by an annotation, or of an imported class, and no module: which names and tables its class holds is not
-    #: taken for a fact.
+    #: Whether it is known by an annotation, or of an imported class, and no module: it may be of a subclass with other
+    #: names and tables.
     may_be_subclass: bool = False
 
 

@@ -1,4 +1,4 @@
-"""Arguments: what a call passes, and what the parameters of the called function hold then."""
+"""Arguments: what a call passes, and which values the parameters of the called function get."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Kwargs = dict[str, Value]
 
 
 def passed(interpreter: Interpreter, node: cst.Call) -> tuple[tuple[Value, ...], Kwargs]:
-    """Positional and keyword argument values; a star whose length is unknown ends the positional ones."""
+    """Positional and keyword argument values. A ``*args`` of unknown length ends the positional ones."""
     args: list[Value] = []
     kwargs: Kwargs = {}
     for arg in node.args:
@@ -62,7 +62,7 @@ def passed(interpreter: Interpreter, node: cst.Call) -> tuple[tuple[Value, ...],
 
 
 def _spread(value: Value) -> Kwargs:
-    """What ``**value`` passes by name, and under "**" what it may pass besides."""
+    """What ``**value`` passes: the known names, and under "**" a value for any other name."""
     found = [option if isinstance(option, Mapping) else Mapping((), UNKNOWN) for option in options(value)]
     kwargs: Kwargs = {}
     for name in dict.fromkeys(k for option in found for k, _ in option.items if isinstance(k, str)):
@@ -73,7 +73,8 @@ def _spread(value: Value) -> Kwargs:
 
 
 def for_callee(callee: Value, kwargs: Kwargs) -> Kwargs:
-    """``kwargs`` as ``callee`` gets them: where its defaults are not known, as if every table passed each of them."""
+    """``kwargs`` as ``callee`` gets them. Where its defaults are not known, each keyword counts as passed by every
+    table."""
     if not kwargs or type(callee) in _WITH_DEFAULTS:
         return kwargs
     return {name: _keyword(value, None) for name, value in kwargs.items()}
@@ -84,14 +85,14 @@ _WITH_DEFAULTS = frozenset((Function, Class, Instance, Compiled, Partial))
 
 
 def _keyword(value: Value, default: Value | None) -> Value:
-    """What a parameter holds that gets ``value`` by name."""
+    """The value of a parameter to which ``value`` is passed by name."""
     if type(value) is not Seq or value.kind != MAYBE:
         return value
     return value.element if default is None else join(value.element, default)
 
 
-def say_nothing(args: Sequence[cst.Arg]) -> bool:
-    """Whether arguments are only names and numbers and what is computed of them: nothing happens when they are read."""
+def emit_nothing(args: Sequence[cst.Arg]) -> bool:
+    """Whether evaluating the arguments emits no events: they are names, numbers and arithmetic."""
     return all(_is_plain(arg.value) for arg in args)
 
 
@@ -105,17 +106,20 @@ def _is_plain(node: cst.BaseExpression) -> bool:
 
 def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
     """Parameter values of a call, by Python's rules; unknown arguments have the value of their annotation."""
+    names = _by_parameter(info, args, kwargs)
+    for param in definitions.parameters(info.node.params):
+        if param.annotation is not None:
+            name = param.name.value
+            names[name] = _annotated(interpreter, info, names[name], param.annotation.annotation)
+    return names
+
+
+def _by_parameter(info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
+    """The values that a call passes, by parameter; of a parameter that gets none the default, or Unknown."""
     params = info.node.params
     names: dict[str, Value] = {}
     positional = [*params.posonly_params, *params.params]
-    positional_args = list(args)
-    spread: Value | None = None
-    for position, arg in enumerate(positional_args):
-        if isinstance(arg, Seq) and arg.kind == STAR:
-            # What follows a star of unknown length may be anything that the star stands before.
-            alike = all(kinds(value) == kinds(arg.element) for value in positional_args[position + 1 :])
-            spread, positional_args = arg.element if alike else UNKNOWN, positional_args[:position]
-            break
+    positional_args, spread = _until_star(args)
     for position, param in enumerate(positional):
         name = param.name.value
         if position < len(positional_args):
@@ -138,35 +142,46 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             names[name] = join(kwargs["**"], default) if "**" in kwargs else default
     if type(params.star_arg) is cst.Param:
         extra = positional_args[len(positional) :]
-        known = spread is None
+        is_counted = spread is None
         names[params.star_arg.name.value] = (
-            Seq("tuple", tuple(extra)) if known else Seq("tuple", None, join(spread or UNKNOWN, *extra))
+            Seq("tuple", tuple(extra)) if is_counted else Seq("tuple", None, join(spread or UNKNOWN, *extra))
         )
     if params.star_kwarg is not None:
         rest = {k: _keyword(v, None) for k, v in kwargs.items() if k not in names and k != "**"}
         names[params.star_kwarg.name.value] = Mapping(tuple(rest.items()), kwargs.get("**"))
-    for param in definitions.parameters(params):
-        name = param.name.value
-        if param.annotation is None:
-            continue
-        if isinstance(names[name], Unknown):
-            names[name] = annotated_value(interpreter, info, param.annotation.annotation)
-        elif not interpreter.assumed and _is_unknown_or_none(names[name]):
-            # A later round of a loop passes what it is about.
-            names[name] = join(annotated_value(interpreter, info, param.annotation.annotation), NONE)
-        elif may_be_tensor(names[name]) and not (is_sure_tensor(names[name]) or _is_reduced(names[name])):
-            declared = annotated_value(interpreter, info, param.annotation.annotation)
-            if _rather_declared(names[name], declared):
-                names[name] = declared
-            elif _asks_for_number(declared):
-                names[name] = _without_tensors(names[name], declared)
     return names
 
 
-def _ends_before(default: Value, spread: Value) -> bool:
-    """Whether a row of unknown length ends before a parameter with this default.
+def _until_star(args: tuple[Value, ...]) -> tuple[tuple[Value, ...], Value | None]:
+    """The arguments before a ``*args`` of unknown length, and the value of any argument from there on; else None."""
+    for position, arg in enumerate(args):
+        if isinstance(arg, Seq) and arg.kind == STAR:
+            # After ``*args`` of unknown length, a parameter may get any of the values that follow.
+            alike = all(kinds(value) == kinds(arg.element) for value in args[position + 1 :])
+            return args[:position], arg.element if alike else UNKNOWN
+    return args, None
 
-    One of tensors does before a number, and one of which nothing is known before a flag, as does what ``**`` passes.
+
+def _annotated(interpreter: Interpreter, info: FunctionInfo, value: Value, annotation: cst.BaseExpression) -> Value:
+    """``value`` of a parameter with ``annotation``, which is used where the value is unknown or only assumed."""
+    if isinstance(value, Unknown):
+        return annotated_value(interpreter, info, annotation)
+    if not interpreter.assumed and _is_unknown_or_none(value):
+        # The value may be None in the first iteration of a loop only.
+        return join(annotated_value(interpreter, info, annotation), NONE)
+    if may_be_tensor(value) and not (is_sure_tensor(value) or _is_reduced(value)):
+        declared = annotated_value(interpreter, info, annotation)
+        if _rather_declared(value, declared):
+            return declared
+        if _asks_for_number(declared):
+            return _without_tensors(value, declared)
+    return value
+
+
+def _ends_before(default: Value, spread: Value) -> bool:
+    """Whether ``*args`` of unknown length is taken to end before a parameter with this default.
+
+    Tensors are not passed for a number, nor unknown values for a flag.
     """
     if not isinstance(default, Const) or default.value is None:
         return False
@@ -178,23 +193,23 @@ def _is_unknown_or_none(value: Value) -> bool:
 
 
 def _is_reduced(value: Value) -> bool:
-    """Whether ``value`` is what ``max`` or the like gave: a tensor, whatever the callee asks for."""
+    """Whether ``value`` is a 0-d tensor, as ``max`` gives it: that is no list, whatever the annotation says."""
     return isinstance(value, Tensor) and value.ndim == 0
 
 
 def _without_tensors(value: Value, declared: Value) -> Value:
-    """What is passed for a number: on the way on which the caller holds a tensor, it would not make the call.
+    """``value`` without its tensors, for a parameter that is annotated as a number.
 
-    A tensor by assumption alone is none then.
+    Where ``value`` is a tensor by assumption alone, the annotation overrules it.
     """
     rest = narrowed_to(value, lambda option: not isinstance(option, Tensor))
     return declared if isinstance(rest, Tensor) and not rest.is_known else rest
 
 
 def _rather_declared(value: Value, declared: Value) -> bool:
-    """Whether a callee annotated with a container overrules a caller whose value may be a tensor.
+    """Whether the annotation of a container overrules a value that may be a tensor.
 
-    What was surely computed as a tensor serves as a list too, but not as a dict.
+    A value that is surely a tensor may be passed for a list, but not for a dict.
     """
     classes = kinds(declared)
     if Tensor in classes or not classes & {Seq, Mapping}:
@@ -203,33 +218,33 @@ def _rather_declared(value: Value, declared: Value) -> bool:
 
 
 def _asks_for_number(declared: Value) -> bool:
-    """Whether an annotation promises a Python number, or None."""
+    """Whether an annotation stands for Python numbers or None alone."""
     numbers = ("int", "float", "bool")
     types = [option for option in options(declared) if option != NONE]
     return bool(types) and all(isinstance(option, PythonValue) and option.kind in numbers for option in types)
 
 
 def annotated_value(interpreter: Interpreter, info: FunctionInfo, node: cst.BaseExpression) -> Value:
-    """The value an annotation of ``info`` promises, names resolved where the function is defined."""
+    """The value that an annotation of ``info`` stands for. Names are resolved where the function is defined."""
     known = info.promises.get(id(node))
     if known is None:
         frame = Frame(function=None, module=info.module, scope=info.module.scope, statement=info.node, muted=True)
         with interpreter.call(frame):
             known = definitions.annotation(interpreter, node)
-        # A name that is not bound yet may be later.
+        # A name that is not bound yet may be bound later.
         if known is not UNKNOWN and all(type(part) is Instance or not _has_object(part) for part in options(known)):
             info.promises[id(node)] = known
     return join(*map(_of_its_own, options(known)))
 
 
 def promised(interpreter: Interpreter, info: FunctionInfo) -> Value | None:
-    """What the annotation of a function says that it gives; None without one."""
+    """The value of a function by its return annotation; None without one."""
     returns = None if isinstance(info.node, cst.Lambda) else info.node.returns
     return None if returns is None else annotated_value(interpreter, info, returns.annotation)
 
 
 def opaque_result(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> Value:
-    """What a function gives into which no trace looks: what it promises, else a tensor where it is given one."""
+    """The value of a function that is not traced: by its annotation, else a tensor where it is given one."""
     return promised(interpreter, info) or (Tensor() if any(map(holds_tensor, args)) else UNKNOWN)
 
 
@@ -238,5 +253,5 @@ def _has_object(value: Value) -> bool:
 
 
 def _of_its_own(declared: Value) -> Value:
-    """The declared value; an object may be changed, so each call has its own."""
+    """The declared value. An object may be changed, so each call gets its own."""
     return Instance(declared.info, may_be_subclass=declared.may_be_subclass) if type(declared) is Instance else declared

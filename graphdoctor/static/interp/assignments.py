@@ -35,7 +35,8 @@ def assign(interpreter: Interpreter, target: cst.BaseExpression, value: Value, a
             module = ExternalObject("builtins.globals")
             interpreter.emit(SetAttr, target, receiver=module, name=target.value, value=value, augmented=augmented)
         if target.value in scope.outer and (interpreter.frame.conditional or interpreter.frame.trying):
-            # Others still see what it held, if this does not run: a kernel that is loaded where there is a GPU.
+            # A global keeps its old value too, since this may not run: a kernel that is loaded only where there is a
+            # GPU.
             value = join(scope.find(target.value) or value, value)
         if target.value in scope.outer and interpreter.main is not None:
             held_in = scope.target(target.value)
@@ -54,14 +55,15 @@ def assign(interpreter: Interpreter, target: cst.BaseExpression, value: Value, a
 
 
 def outlives_call(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
-    """Whether the next call finds the same list or dictionary: of an object that stays, or bound at module level.
+    """Whether the next call finds the same list or dictionary: in an attribute of an object that lives on, or in a
+    global.
 
     An object that is known only by an annotation may be another one in each call.
     """
     if isinstance(node, cst.Attribute):
         holders = options(expressions.evaluate(interpreter, node.value))
         kept = [o for o in holders if isinstance(o, Instance) and not o.inside and not o.may_be_subclass]
-        renewed = any((o, node.attr.value) in interpreter.renewed for o in kept)
+        renewed = any((o, node.attr.value) in interpreter.rebuilt_lists for o in kept)
         return not renewed and len(kept) + sum(isinstance(o, Class) for o in holders) == len(holders)
     scope = interpreter.frame.scope
     return isinstance(node, cst.Name) and node.value not in scope.names and node.value in scope.module.names
@@ -120,7 +122,7 @@ def _with_item(mapping: Mapping, index: tuple[Value, ...], value: Value) -> Mapp
 
 
 def put_back(interpreter: Interpreter, target: cst.BaseExpression, value: Value) -> None:
-    """Store a container that was changed in place where it was read from."""
+    """Store the new value of a container that was changed in place under the expression that it was read from."""
     interpreter.frame.scope.forget(conditions.dotted(target) or "")
     if type(target) is cst.Name:
         frame = interpreter.frame
@@ -169,9 +171,9 @@ def _unpack(interpreter: Interpreter, targets: Sequence[cst.BaseElement], value:
 
 
 def _unpacked(value: Value, count: int, *, exact: bool) -> Value:
-    """What of ``value`` can be unpacked into ``count`` targets; Unknown where its annotation, say, leaves nothing.
+    """The alternatives of ``value`` that can be unpacked into ``count`` targets; Unknown where there is none.
 
-    An argument that may be a tuple is one where it is unpacked, and no tensor.
+    An argument that may be a tuple is taken for one here, not for a tensor.
     """
     found = options(value)
     tuples = [option for option in found if isinstance(option, Seq) and option.kind in ("tuple", "list")]

@@ -70,7 +70,7 @@ def _class_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Clas
     return found
 
 
-#: What a class holds that is no function.
+#: Attributes of a class object that are no functions.
 _DATA = (Const, LazyText, Mapping, PythonValue, Seq, Tensor)
 
 
@@ -79,7 +79,7 @@ def _compiled_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: C
     return Compiled(found, receiver.fullgraph) if name in ("forward", "__call__") else found
 
 
-#: The shape of what may be an array, which has a tuple in place of a ``torch.Size``.
+#: The shape of a value that may be an array: numpy gives a tuple, torch a ``torch.Size``.
 _UNKNOWN_SHAPE = Seq("tuple", None, PythonValue("int", shape=True))
 
 
@@ -104,7 +104,7 @@ def _sequence_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: S
 
 
 def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: str) -> Value:
-    """An attribute of a Python object whose methods are known by name, or of what is not known."""
+    """An attribute of a Python object whose methods are known by name, or of an unknown value."""
     if isinstance(receiver, PythonValue) and receiver.kind == "device" and name == "type":
         return PythonValue("str")
     if isinstance(receiver, Function) and name == "__name__" and not _is_decorated(receiver.info.node):
@@ -114,7 +114,7 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
         return Method(receiver, name)
     if type(receiver) is Unknown and name in ONLY_TENSORS:
         return Method(receiver, name)
-    # Whatever has a device or a shape calls it so: moved there, a mask stays a mask.
+    # Any object with these names has a device or a shape there. A mask that is moved stays a mask.
     if name == "shape":
         return _UNKNOWN_SHAPE
     return PythonValue("device") if name == "device" else UNKNOWN
@@ -157,7 +157,7 @@ def tensor_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Tens
 
 
 def rows_of(tensor: Tensor) -> PythonValue:
-    """How many rows ``tensor`` has; a data-dependent number where that depends on data."""
+    """The number of rows of ``tensor``, marked as data-dependent where it is."""
     sample = tensor.sizes[0] if tensor.sizes else None
     return PythonValue("int", shape=True, sample=sample, data_dependent=tensor.unbacked)
 
@@ -167,11 +167,11 @@ PROPERTIES = frozenset({"property", "cached_property", "lazy_property", "getter"
 
 
 def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Instance, name: str) -> Value:
-    """An attribute of an object of scanned code: its own, then its class's, properties called."""
+    """An attribute of an object of scanned code: of the object, then of its class. Properties are called."""
     found = receiver.attrs.get(name)
     if found is not None:
         if type(found) in (Const, Mapping, Seq) and interpreter.frame.compiled and receiver.info.counts(name):
-            # Where calls count, every call finds another number.
+            # A counter has another number in each call.
             return widen_numbers_within(found)
         if type(found) is TorchModule and torch_tables.is_recurrent_layer(found.qualname):
             interpreter.emit(GetAttr, node, receiver=receiver, name=name)
@@ -182,13 +182,13 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
         for option in options(found):
             if isinstance(option, Function) and option.info.markers & PROPERTIES:
                 if "cached_property" in option.info.markers and interpreter.is_first_read(option.info):
-                    # Of a module in use, and of what it was made with, the first call read it.
+                    # The first call of a module reads its cached properties, and those of the objects it was made with.
                     used = receiver.info.is_module or receiver.is_representative
-                    with interpreter.path(untaken=used and not interpreter.fresh):
+                    with interpreter.path(untaken=used and not interpreter.has_sample):
                         interpreter.emit(GetAttr, node, receiver=ExternalObject("functools.cached_property"), name=name)
                 results.append(calls.call_function(interpreter, node, option.to(receiver), (), {}))
             else:
-                # A field is an attribute of the object itself, which the class only gives its default.
+                # A field is an attribute of the object; the class has only its default.
                 results.append(option if name in receiver.info.fields else calls.bind(option, receiver))
         return join(*results)
     found = named_attributes.named_in_part(receiver, name)
@@ -210,7 +210,7 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return UNKNOWN
     if receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
-        # A context of torch, of what its class does not define.
+        # An attribute of ``ctx`` that the class of the ``autograd.Function`` does not define.
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
     if receiver.info.externals:
         return Method(receiver, name)
@@ -227,7 +227,7 @@ MODULE_METHODS = torch_tables.words(
     """
 )
 
-#: Names that a ModuleDict does not look up among its children.
+#: Attributes of a ModuleDict that are none of its children.
 MODULE_DICT_METHODS = MODULE_METHODS | {"items", "keys", "values", "pop", "update", "clear", "forward", "training"}
 
 
@@ -254,7 +254,7 @@ def external_attribute(interpreter: Interpreter, receiver: External, name: str) 
 
 
 def module_attribute(receiver: TorchModule, name: str) -> Value:
-    """An attribute of one of torch's own modules; what a ModuleDict holds are attributes too."""
+    """An attribute of a layer or container of torch. The children of a ModuleDict are attributes too."""
     if isinstance(receiver.children, Mapping) and name not in MODULE_DICT_METHODS:
         held = receiver.children.get(name)
         if held is not None:
@@ -298,10 +298,10 @@ def write_attribute(
     """``receiver.name = value``."""
     name = node.attr.value
     for option in options(receiver):
-        begun = isinstance(option, Instance) and (option, name) in interpreter.begun
+        begun = isinstance(option, Instance) and (option, name) in interpreter.assigned_first
         interpreter.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented, begun=begun)
         if option is receiver and isinstance(option, Instance) and not augmented and _begins(interpreter, name):
-            interpreter.begun.add((option, name))
+            interpreter.assigned_first.add((option, name))
         if isinstance(option, ExternalObject):
             record = interpreter.record(option)
             if record is not None:
@@ -316,15 +316,15 @@ def write_attribute(
                 continue
             before = option.attrs.get(name)
             if interpreter.frame.compiled and isinstance(value, (Seq, Mapping)):
-                interpreter.renewed.add((option, name))
-            # A compiled call runs many times, a branch may not run: what an attribute held before is still possible.
+                interpreter.rebuilt_lists.add((option, name))
+            # A compiled call runs many times, and a branch may not run: the attribute may still have its old value.
             keeps = interpreter.frame.compiled or interpreter.frame.conditional
             if option.is_representative and not interpreter.frame.compiled and not _is_own(interpreter, option):
                 before, keeps = before or option.info.lookup(name), True
             held = join(before, value) if keeps and before is not None else value
             if interpreter.frame.compiled and before is not None and kinds(held) != kinds(before):
                 option.changes += 1
-                interpreter.changes += 1
+                interpreter.kinds_stored += 1
             option.attrs[name] = held
             if before is None and CHILDREN in option.attrs and _is_module(value):
                 objects.add_child(option, value)
@@ -336,7 +336,7 @@ def _is_module(value: Value) -> bool:
 
 
 def _begins(interpreter: Interpreter, name: str) -> bool:
-    """Whether the statement runs in each compiled call, and what it assigns is not made of an attribute ``name``."""
+    """Whether the statement runs in each compiled call, and does not read an attribute ``name``."""
     frame = interpreter.frame
     if not frame.compiled or frame.conditional or not isinstance(frame.statement, cst.SimpleStatementLine):
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import libcst as cst
@@ -44,7 +44,7 @@ from graphdoctor.static.library_models import (
     duck_typed_modules,
     methods,
     not_inlined,
-    torch_functions,
+    torch_layers,
     wrappers,
 )
 from graphdoctor.static.memo.summaries import call_key
@@ -67,7 +67,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
             callee = without_methods_of_none(callee)
         if type(callee) is Unknown:
             return _call_unknown(interpreter, node, func, *arguments.passed(interpreter, node), used)
-    if not interpreter.frame.compiled and torch_functions.is_layer(callee) and arguments.say_nothing(node.args):
+    if not interpreter.frame.compiled and torch_layers.is_layer(callee) and arguments.emit_nothing(node.args):
         return TorchModule(callee.qualname)
     frame = interpreter.frame
     if not used:
@@ -81,7 +81,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
         scanned = any(isinstance(option, (Function, Compiled)) for option in callee.options)
         results: list[Value] = []
         for option in callee.options:
-            # Settings decide which of several is called; an object that a library made is not assumed to be the one.
+            # Settings decide which of several objects is called; it is not assumed to be the one that a library made.
             with interpreter.path(conditional=True, untaken=scanned and isinstance(option, ExternalObject)):
                 if type(option) is Unknown and type(func) is cst.Attribute:
                     results.append(_call_unknown(interpreter, node, func, args, kwargs, used))
@@ -96,7 +96,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
 def _call_unknown(
     interpreter: Interpreter, node: cst.Call, func: cst.Attribute, args: tuple[Value, ...], kwargs: Kwargs, used: bool
 ) -> Value:
-    """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
+    """Call a method of an unknown object: rules may know its name (``optimizer.zero_grad()``)."""
     if interpreter.frame.compiled and is_reduction(func.attr.value, (*args, *kwargs)):
         return Tensor(ndim=0)
     if takes_a_dimension(func.attr.value, kwargs):
@@ -135,7 +135,7 @@ def apply(
     return UNKNOWN if call is None else call(interpreter, node, callee, args, given, used)
 
 
-def _call_module(
+def _call_layer(
     interpreter: Interpreter,
     node: cst.CSTNode,
     callee: TorchModule,
@@ -145,7 +145,7 @@ def _call_module(
 ) -> Value:
     qualname = f"{callee.qualname}.forward"
     interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=callee, used=used)
-    result = torch_functions.call_module(interpreter, node, callee, args, kwargs)
+    result = torch_layers.call_layer(interpreter, node, callee, args)
     return _hooked(interpreter, node, callee, callee.hooks, args, result)
 
 
@@ -178,11 +178,11 @@ def call_instance(
             hooks = callee.attrs.get(HOOKS) if not callee.copies else None
             return _hooked(interpreter, node, callee, hooks.items or () if isinstance(hooks, Seq) else (), args, result)
     if CHILDREN in callee.attrs:
-        return torch_functions.call_module(
-            interpreter, node, TorchModule("torch.nn.Sequential", callee.attrs[CHILDREN]), args, kwargs
+        return torch_layers.call_layer(
+            interpreter, node, TorchModule("torch.nn.Sequential", callee.attrs[CHILDREN]), args
         )
     if layer is not None:
-        return torch_functions.call_module(interpreter, node, TorchModule(layer), args, kwargs)
+        return torch_layers.call_layer(interpreter, node, TorchModule(layer), args)
     return UNKNOWN
 
 
@@ -194,7 +194,7 @@ def _hooked(
     args: tuple[Value, ...],
     result: Value,
 ) -> Value:
-    """The result of a module after its forward hooks; what a hook returns replaces the result."""
+    """``result`` of a module after its forward hooks. What a hook returns replaces the result."""
     for hook in hooks:
         hook_args = module, Seq("tuple", args), result
         returned = join(*(apply(interpreter, node, option, hook_args, {}) for option in options(hook)))
@@ -205,18 +205,18 @@ def _hooked(
 def call_compiled(
     interpreter: Interpreter, node: cst.CSTNode, callee: Compiled, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
-    """Call a compiled object: what it runs is a region."""
+    """Call a compiled object, which begins a region."""
     frame = interpreter.frame
     if frame.loops and not frame.compiled:
         around = {"loops": frame.loops, "loaders": iteration.loaders(interpreter, frame.loops)}
         given = {"target": callee.target, "args": args, "kwargs": kwargs}
-        interpreter.emit(CompiledCall, node, **given, **around, dynamic=interpreter.dynamic)
+        interpreter.emit(CompiledCall, node, **given, **around, dynamic=interpreter.has_dynamic_sizes)
     saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.recovers, frame.entering
     fullgraph = callee.fullgraph and not frame.compiled
     if not frame.compiled:
         frame.entering = True
-        interpreter.begun = set()
-        # A loop, an if or a try around the call is not in the graph.
+        interpreter.assigned_first = set()
+        # A loop, ``if`` or ``try`` around the call is not compiled.
         frame.compiled, frame.whole_frame, frame.conditional = True, None, False
         frame.trying = frame.recovers = False
         note_passed(callee.target, (*args, *kwargs.values()))
@@ -243,13 +243,13 @@ def call_method(
 
 
 def bind(value: Value, receiver: Value) -> Value:
-    """A class attribute seen through an object: functions become bound methods."""
+    """A class attribute read through an object: functions become bound methods."""
     if isinstance(value, Function) and value.bound is None:
         if "staticmethod" in value.info.markers:
             return value
         if "classmethod" in value.info.markers:
             return value.to(Class(receiver.info) if isinstance(receiver, Instance) else receiver)
-        # Any function, also one that a decorator made or that was assigned in the body of the class.
+        # This includes functions that a decorator made, or that were assigned in the body of the class.
         return value.to(receiver)
     if isinstance(value, Compiled):
         return Compiled(bind(value.target, receiver), value.fullgraph)
@@ -262,7 +262,7 @@ def call_function(
     """Follow a call into a function of the scanned code."""
     info = function.info
     layer = function.bound.info.recurrent_layer if isinstance(function.bound, Instance) else None
-    if layer is not None and info.name not in ("forward", *CONSTRUCTORS):
+    if layer is not None and info.name not in ("forward", *objects.CONSTRUCTORS):
         interpreter.emit(Call, node, qualname=f"{layer}.{info.name}", args=args, kwargs=kwargs, receiver=function.bound)
     if function.bound is not None:
         args = (function.bound, *args)
@@ -271,31 +271,19 @@ def call_function(
         return given
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
-    if not (frame.compiled or frame.guessed or _worth_following(interpreter, info, args)):
+    if not (frame.compiled or frame.guessed or objects.may_matter(interpreter, info, args)):
         promised = arguments.promised(interpreter, info)
         return promised if type(promised) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
-    if frame.compiled and frame.function is not None and any(map(holds_sparse, names.values())):
-        # The graph ended where it was made sparse, and is reported there; other callers may pass a dense tensor.
-        names = {k: dense(v) for k, v in names.items()}
-    if info in interpreter.active:
-        # A counter that changes with each level of a recursion would be a new call each time.
-        names = {
-            k: PythonValue("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()
-        }
+    names = _widened(interpreter, info, names)
     key = call_key(info, function, names, frame.compiled)
-    built = function.bound if info.name in CONSTRUCTORS and isinstance(function.bound, Instance) else None
-    known = interpreter.summaries.find(key, frame) if key is not None else None
+    built = function.bound if info.name in objects.CONSTRUCTORS and isinstance(function.bound, Instance) else None
+    known = _recall(interpreter, key, built) if key is not None else None
     if known is not None:
-        if key in interpreter.ends_graph:
-            interpreter.start_new_graph(sure=False)
-            interpreter.continue_in_new_graph()
-        if built is not None:
-            built.attrs.update(interpreter.stored.get(key, {}))
         return known
-    graph_ends, mark = interpreter.graph_ends, interpreter.summaries.mark()
     depth = sum(1 for active in interpreter.active if active is info)
     if depth > 1 or len(interpreter.frames) > interpreter.MAX_DEPTH:
         return UNKNOWN
+    graph_ends, mark = interpreter.graph_ends, interpreter.summaries.mark(interpreter.noted())
     if frame.compiled:
         interpreter.reach(info, names)
         wrappers.interpret_wrappers(interpreter, node, info)
@@ -305,20 +293,48 @@ def call_function(
         if len(interpreter.frames) > 1:
             return UNKNOWN
         raise
+    ends_graph = interpreter.graph_ends != graph_ends
     if key is not None:
-        interpreter.summaries.keep(key, frame, result, mark)
+        interpreter.summaries.keep(key, frame, result, mark, interpreter.noted())
         if built is not None:
-            interpreter.stored[key] = dict(built.attrs)
-        if interpreter.graph_ends != graph_ends:
+            interpreter.stored_by_constructor[key] = dict(built.attrs)
+        if ends_graph:
             interpreter.ends_graph.add(key)
-    if interpreter.graph_ends != graph_ends:
+    if ends_graph:
         # The rest of the statement is in the next graph, too: ``masked(n).expand(n, -1)``.
         interpreter.continue_in_new_graph()
     return result
 
 
+def _widened(interpreter: Interpreter, info: FunctionInfo, names: Names) -> Names:
+    """``names``, the arguments of ``info``, widened where interpreting exactly these would be wrong or never end."""
+    frame = interpreter.frame
+    if frame.compiled and frame.function is not None and any(map(holds_sparse, names.values())):
+        # The graph ended where the tensor was made sparse, and that is reported. Other callers may pass a dense one.
+        names = {k: dense(v) for k, v in names.items()}
+    if info in interpreter.active:
+        # With a counter that changes at each level of a recursion, every call would be a new one.
+        names = {
+            k: PythonValue("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()
+        }
+    return names
+
+
+def _recall(interpreter: Interpreter, key: Hashable, built: Instance | None) -> Value | None:
+    """What the same call gave before, or None. ``built``, the object of a constructor, gets what was stored then."""
+    known = interpreter.summaries.find(key, interpreter.frame)
+    if known is None:
+        return None
+    if key in interpreter.ends_graph:
+        interpreter.start_new_graph(sure=False)
+        interpreter.continue_in_new_graph()
+    if built is not None:
+        built.attrs.update(interpreter.stored_by_constructor.get(key, {}))
+    return known
+
+
 def _follow(interpreter: Interpreter, function: Function, names: Names) -> Value:
-    """What a call gives: what it gave another file, else what interpreting the body gives."""
+    """The result of a call: replayed from another file where that is possible, else by interpreting the body."""
     call = interpreter.shared.begin(interpreter, function, names)
     if call is None:
         return _interpret(interpreter, function, names)
@@ -357,27 +373,6 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
         interpreter.active.pop()
 
 
-def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
-    """Outside regions calls are followed for what they build: in the scanned file, and what makes modules, gives a
-    constructor what it stores, or puts a function of its own around one that it is given anywhere."""
-    if info.module is interpreter.main or info.name in CONSTRUCTORS:
-        return True
-    caller = interpreter.frame.function if info.owner is None else None
-    stored = caller is not None and caller.module is interpreter.main and _constructs(interpreter)
-    wraps = any(type(arg) is Function for arg in args) and info.gives_own_function
-    return stored or wraps or objects.builds_module(interpreter, info)
-
-
-def _constructs(interpreter: Interpreter) -> bool:
-    """Whether a constructor of the scanned file runs, or what it has called, such as ``self.build_head()``."""
-    running = (frame.function for frame in interpreter.frames)
-    return any(f is not None and f.name in CONSTRUCTORS and f.module is interpreter.main for f in running)
-
-
-#: Methods that initialise an object.
-CONSTRUCTORS = ("__init__", "__post_init__")
-
-
 def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Value:
     """Interpret a function body in ``frame`` and join what it returns."""
     if isinstance(info.node, cst.Lambda):
@@ -396,7 +391,7 @@ def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Valu
     return result
 
 
-#: How a value is called, by its class; of what has no entry, nothing is known.
+#: How a value is called, by its class. The result of calling any other value is unknown.
 _CALLS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, tuple[Value, ...], Kwargs, bool], Value]] = {
     Function: lambda interpreter, node, callee, args, kwargs, _: call_function(interpreter, node, callee, args, kwargs),
     Class: lambda interpreter, node, callee, args, kwargs, _: objects.instantiate(
@@ -404,7 +399,7 @@ _CALLS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, tuple[Value, 
     ),
     Instance: lambda interpreter, node, callee, args, kwargs, _: call_instance(interpreter, node, callee, args, kwargs),
     Compiled: lambda interpreter, node, callee, args, kwargs, _: call_compiled(interpreter, node, callee, args, kwargs),
-    TorchModule: _call_module,
+    TorchModule: _call_layer,
     External: lambda interpreter, node, callee, args, kwargs, used: dispatch.call_external(
         interpreter, node, callee.qualname, args, kwargs, used
     ),

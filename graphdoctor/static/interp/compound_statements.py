@@ -40,7 +40,7 @@ from graphdoctor.syntax.walk import walk
 
 
 def only_raises(block: cst.BaseSuite | None) -> bool:
-    """True when every path through the block ends in a raise: it runs only when the program fails."""
+    """Whether every path through the block ends in a raise, so that it runs only when the program fails."""
     if block is None or not block.body:
         return False
     last = block.body[-1]
@@ -105,7 +105,8 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
 
 
 def _mark_flags(one: Names, other: Names) -> None:
-    """Mark the flags that one side of a branch on tensor data holds where the other holds a tensor.
+    """Mark flags that stand for tensor data: one side of a branch on a tensor sets the flag where the other has a
+    tensor.
 
     ``if dt > limit: accept = False``: which side is taken the data decide, so that both may be traced.
     """
@@ -171,7 +172,7 @@ def _try(interpreter: Interpreter, node: cst.Try) -> bool:
 
 
 def _cannot_fail(interpreter: Interpreter, body: cst.BaseSuite) -> bool:
-    """True when all that a ``try`` calls is ``is_compiling()`` or the like: its handlers are for other versions."""
+    """Whether a ``try`` calls only ``is_compiling()`` or the like: its handlers are for other versions of torch."""
     made = [node for node in walk(body) if type(node) is cst.Call]
     return bool(made) and all(interpreter.callees.get(id(node)) in torch_tables.COMPILE_TIME for node in made)
 
@@ -271,7 +272,7 @@ def _match(interpreter: Interpreter, node: cst.Match) -> bool:
 
 
 def _know(interpreter: Interpreter, name: str | None, narrowed: Value, subject: Value) -> None:
-    """Note what a matched pattern implies for the subject, where that is a name or an attribute."""
+    """Narrow the subject, a name or an attribute, by the pattern that it matched."""
     if name is not None and narrowed is not subject:
         conditions.note(interpreter, name, narrowed)
 
@@ -288,7 +289,7 @@ def _class(interpreter: Interpreter, node: cst.ClassDef) -> bool:
     return True
 
 
-#: What runs each compound statement; each returns True when control can go on behind it.
+#: What runs each compound statement; each returns True when control can go on after it.
 COMPOUND: dict[type, Callable[[Interpreter, Any], bool]] = {
     cst.If: _if, cst.For: loops.run_for, cst.While: loops.run_while, cst.Try: _try,
     cst.TryStar: _try, cst.With: _with,

@@ -30,9 +30,9 @@ from graphdoctor.syntax.walk import find, walk
 
 
 class Answer(NamedTuple):
-    """What a test gives: ``verdict`` for every trace, ``sample`` for the shapes of the sample that the file declares.
+    """The truth of a test: ``verdict`` in every trace, ``sample`` for the shapes of the sample that the file declares.
 
-    None where that is not decided. ``by_data`` is True where tensor data decides it.
+    Each is None where it is not known. ``by_data`` is True where tensor data decides it.
     """
 
     verdict: bool | None
@@ -75,7 +75,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
     return Answer(verdict, sample, is_tensor(value))
 
 
-#: What a tensor is only where its author made it so.
+#: Properties that a tensor has only where the user made it so.
 _LAYOUTS = frozenset(("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_nested"))
 
 
@@ -93,7 +93,7 @@ def _asks_for_a_rare_tensor(interpreter: Interpreter, test: cst.BaseExpression) 
 
 
 def _beside_arrays(interpreter: Interpreter, test: cst.BaseExpression, branch: cst.CSTNode | None) -> bool | None:
-    """What ``test`` gives for a name that is taken for a tensor, where one side of ``branch`` makes an array of it."""
+    """The truth of ``test`` for a name that is taken for a tensor, where one side of ``branch`` uses it as an array."""
     if type(test) is not cst.Call or not test.args or not isinstance(branch, (cst.If, cst.IfExp)):
         return None
     asked, whole = test.args[0].value, branch.test
@@ -111,7 +111,7 @@ def _beside_arrays(interpreter: Interpreter, test: cst.BaseExpression, branch: c
     return None if holds is fails else fails
 
 
-#: The functions that ask for the class of their first argument.
+#: Functions that test the class of their first argument.
 _CLASS_TESTS = (External("torch.is_tensor"), External("builtins.isinstance"))
 
 
@@ -128,7 +128,7 @@ def _takes_arrays(interpreter: Interpreter, side: cst.CSTNode, name: str) -> boo
 
 
 def _is_of_a_count(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
-    """Whether ``test`` compares what calls count in an attribute, ``self.seen > self.warmup``: some call meets it."""
+    """Whether ``test`` compares a counter, ``self.seen > self.warmup``, so that it is true in some call."""
     counted = test.left if type(test) is cst.Comparison else None
     if type(counted) is not cst.Attribute or type(counted.value) is not cst.Name:
         return False
@@ -137,7 +137,7 @@ def _is_of_a_count(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
 
 
 def _both(left: bool | None, right: bool | None, is_and: bool) -> bool | None:
-    """``left and right``, or ``left or right``, where None is not known."""
+    """The truth of ``left and right``, or of ``left or right``; None is unknown."""
     if (not is_and) in (left, right):
         return not is_and
     return None if None in (left, right) else is_and
@@ -197,7 +197,7 @@ def _asked_for_type(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def _narrow_either(interpreter: Interpreter, test: cst.BooleanOperation) -> None:
-    """Refine ``x`` behind ``isinstance(x, int) or isinstance(x, float)``."""
+    """Refine ``x`` after ``isinstance(x, int) or isinstance(x, float)``."""
     sides: list[cst.BaseExpression] = [test.left, test.right]
     while isinstance(sides[0], cst.BooleanOperation) and type(sides[0].operator) is cst.Or:
         sides[:1] = [sides[0].left, sides[0].right]
@@ -254,7 +254,7 @@ def _refine_class(interpreter: Interpreter, node: cst.BaseExpression, wanted: Va
     kept = [o for o in options(value) if fits(_known(o), wanted) is not (not positive)]
     tensors = [_known(o) for o in kept if isinstance(o, Tensor)]
     if positive and tensors and len(tensors) < len(kept) and wanted == External("torch.Tensor"):
-        # What was not known is a tensor now.
+        # An unknown value is known to be a tensor here.
         note(interpreter, name, join(*tensors))
         return
     if not kept:
@@ -270,7 +270,8 @@ def _known(value: Value) -> Value:
 
 
 def keep_missing(interpreter: Interpreter, test: cst.BaseExpression) -> None:
-    """Behind ``if x is None and not is_compiling(): ...``, a trace continues with the None that eager code replaces."""
+    """After ``if x is None and not is_compiling(): x = ...``, a trace goes on with the None that eager code
+    replaces."""
     if type(test) is not cst.BooleanOperation or type(test.operator) is not cst.And:
         return
     for side, other in ((test.left, test.right), (test.right, test.left)):
@@ -315,7 +316,7 @@ def _refine(
 
 
 def note(interpreter: Interpreter, name: str, value: Value) -> None:
-    """Take ``value`` for what ``name``, which ``dotted`` may have made, holds here."""
+    """Note that ``name``, which ``dotted`` may have made, has ``value`` on this path."""
     interpreter.frame.scope.names[name] = value
     base, dot, _ = name.partition(".")
     if dot:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.decorators import (
     DEFAULT_OF_LOOKUP,
     NOTHING,
@@ -17,7 +18,7 @@ from graphdoctor.static.domain.decorators import (
     is_of_other_compiler,
 )
 from graphdoctor.static.domain.events import Compile
-from graphdoctor.static.domain.program import PYDANTIC_MODELS, ClassInfo, FunctionInfo, Scope
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import join, mark_assumed, options
 from graphdoctor.static.domain.values import (
     NONE,
@@ -161,20 +162,20 @@ def _decorate(interpreter: Interpreter, node: cst.BaseExpression, wrapper: Value
         return Compiled(value, kwargs.get("fullgraph") == Const(True))
     inside = isinstance(wrapper, Function) and wrapper.info.module is interpreter.frame.module
     if inside or isinstance(wrapper, Partial):
-        # A decorator of another module is taken to be transparent, as nearly all are.
+        # The decorators of other modules are taken to change nothing, as nearly all do.
         applied = calls.apply(interpreter, node, wrapper, (value,), {})
         return applied if isinstance(applied, (Function, Partial, Compiled)) else value
     return value
 
 
 def _effect(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -> Effect:
-    """What the decorator ``node``, of which ``value`` is known, does to what it decorates."""
+    """What the decorator ``node`` with this ``value`` does to the function that it decorates."""
     made_by = _decorator(interpreter, node, value)
     return NOTHING if made_by is None else made_by.info.effect
 
 
 def _decorator(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -> Function | None:
-    """The function that decorates, or makes what does, where ``value`` is known of the decorator ``node``."""
+    """The function behind the decorator ``node`` with this ``value``: the decorator, or a function that makes it."""
     if type(node) is cst.Call and isinstance(value, ExternalObject):
         value = expressions.evaluate(interpreter, node.func)
     value = imports.decorator(interpreter, value)
@@ -249,7 +250,7 @@ def named_tuple(interpreter: Interpreter, args: tuple[Value, ...]) -> Value:
 
 def _fields(info: ClassInfo, node: cst.ClassDef) -> tuple[str, ...]:
     inherited = tuple(f for base in info.bases if isinstance(base, Class) for f in base.info.fields)
-    if not (info.dataclass or inherited or info.derives("typing.NamedTuple", *PYDANTIC_MODELS)):
+    if not (info.dataclass or inherited or info.derives("typing.NamedTuple", *torch_tables.PYDANTIC_MODELS)):
         return ()
     own = [
         small.target.value
@@ -262,7 +263,7 @@ def _fields(info: ClassInfo, node: cst.ClassDef) -> tuple[str, ...]:
 
 
 def is_abstract(info: FunctionInfo) -> bool:
-    """Whether a function ends in ``raise NotImplementedError``: it stands for what subclasses have under its name."""
+    """Whether a function ends in ``raise NotImplementedError``, so that subclasses define it."""
     body = info.body.body if isinstance(info.body, cst.IndentedBlock) else ()
     last = body[-1] if body else None
     raised = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
@@ -299,7 +300,7 @@ def _peek(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
 
 
 def _union(parts: list[Value]) -> Value:
-    """One of ``parts``. Where one is not known, or a number, a tensor among the others is one by assumption."""
+    """One of ``parts``. Beside an unknown type or a number, a tensor is only assumed."""
     found = [option for part in parts for option in options(part)]
     if not any(isinstance(option, Unknown) for option in found):
         numbers = any(isinstance(option, PythonValue) and option.kind in _NUMBERS for option in found)
@@ -309,7 +310,7 @@ def _union(parts: list[Value]) -> Value:
     return join(*map(mark_assumed, tensors), *none, UNKNOWN) if tensors else UNKNOWN
 
 
-#: Kinds of Python values that an operation takes in place of a tensor.
+#: Kinds of Python values that operators take in place of a tensor.
 _NUMBERS = ("bool", "int", "float")
 
 _TENSOR_TYPES = {
@@ -324,7 +325,7 @@ def _plain(value: Value) -> Value:
     if isinstance(value, OneOf):
         return _union([_plain(option) for option in value.options])
     if isinstance(value, Class):
-        # What its attributes hold is looked up on first use.
+        # The values of its attributes are looked up on first use.
         return Instance(value.info, may_be_subclass=not value.info.is_module)
     if not isinstance(value, External):
         return UNKNOWN

@@ -68,7 +68,7 @@ def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
     if interpreter.steps > interpreter.most_steps:
         raise Budget
     value = HANDLERS[type(node)](interpreter, node)
-    if interpreter.facts:
+    if interpreter.run_facts:
         value = _as_seen(interpreter, node, value)
     recorder = interpreter.recorder
     if recorder is not None and (recorder.module is None or recorder.module is interpreter.frame.module):
@@ -77,16 +77,16 @@ def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
 
 
 def _is_open(value: Value) -> bool:
-    """Whether ``value`` may be a tensor for all that is known: of something external, an attribute may be."""
+    """Whether nothing says that ``value`` is no tensor: it is unknown, or an attribute of something external."""
     if isinstance(value, Method):
         return isinstance(value.receiver, ExternalObject)
     return isinstance(value, (Unknown, ExternalObject))
 
 
 def _as_seen(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -> Value:
-    """``value``, or what a run has shown of it where it is not known."""
+    """``value``, or where it is unknown what a run has shown of it."""
     source = interpreter.frame.module.source
-    facts = interpreter.facts.get(source.file)
+    facts = interpreter.run_facts.get(source.file)
     is_vague = isinstance(value, Tensor) and value.dtype is None
     if facts is None or not source.has_place(node) or not (is_vague or _is_open(value)):
         return value
@@ -99,7 +99,7 @@ def _as_seen(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -
 def is_shown(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
     """Whether a run has shown that ``node`` is, or compares, tensors."""
     source = interpreter.frame.module.source
-    facts = interpreter.facts.get(source.file)
+    facts = interpreter.run_facts.get(source.file)
     return facts is not None and source.has_place(node) and span_of(source.location(node)) in facts.tensors
 
 
@@ -107,7 +107,6 @@ def truth(
     interpreter: Interpreter, node: cst.BaseExpression, value: Value, context: str, branch: cst.CSTNode | None = None
 ) -> bool | None:
     """Whether ``value`` is true. Emits ``Truth`` when it may be tensor data."""
-
     if may_be_tensor(value):
         interpreter.emit(Truth, node, value=value, context=context, branch=branch)
     elif context != "assert" and is_read(value):
@@ -134,11 +133,11 @@ def truth(
 
 
 _WORDS = {"True": Const(True), "False": Const(False), "None": NONE}
-#: What a name stands for that nothing binds.
+#: Values of names that nothing binds.
 _UNBOUND: dict[str, Value] = {name: External(f"builtins.{name}") for name in dir(builtins)} | {
     "__name__": PythonValue("str")
 }
-#: The same where the file imports all names of a module that is not followed, such as ``from fastai.imports import *``.
+#: The same behind ``from fastai.imports import *``, where that module is not followed.
 _CONVENTIONAL: dict[str, Value] = {name: External(qualname) for name, qualname in CONVENTIONAL_NAMES.items()}
 
 
@@ -152,7 +151,7 @@ def _name(interpreter: Interpreter, node: cst.Name) -> Value:
     if name in interpreter.rebound and frame.compiled and frame.scope.holder(name) is frame.scope.module:
         _read_global(interpreter, node, found or UNKNOWN)
         if found is not None and is_number(found):
-            # Calls find another number than the file begins with.
+            # Later calls find another number than the one that the file begins with.
             found = widen_numbers(found)
     if found is not None:
         return imports.resolve(interpreter, found) if type(found) is Imported else found
@@ -204,7 +203,7 @@ def _formatted(interpreter: Interpreter, node: cst.FormattedString) -> Value:
 
 
 def display(interpreter: Interpreter, node: cst.Tuple | cst.List | cst.Set, count: int | None = None) -> Value:
-    """A tuple, list or set as it is written. ``count``: how many items it has, where one part of it has a star."""
+    """The value of a tuple, list or set display. ``count``: how many items it has, where one of them has a star."""
     kind = {cst.Tuple: "tuple", cst.List: "list", cst.Set: "set"}[type(node)]
     items: list[Value] = []
     known = True
@@ -251,7 +250,7 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
     is_and = type(node.operator) is cst.And
     left = evaluate(interpreter, node.left)
     if not is_and and type(node.right) is cst.Tuple and any(type(option) is Seq for option in options(left)):
-        # ``state or (None, None)`` asks whether there is a tuple, and not what a tensor holds.
+        # ``state or (None, None)`` tests whether there is a tuple, not the data of a tensor.
         left = narrowed_to(left, lambda option: not isinstance(option, Tensor))
     verdict = truth(interpreter, node.left, left, "and" if is_and else "or", node)
     if verdict is (not is_and):
@@ -265,7 +264,7 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
 
 
 def _decisive(left: Value, is_and: bool) -> list[Value]:
-    """What the left operand of ``and`` or ``or`` is where the right one is not evaluated: false, or true."""
+    """The left operand of ``and`` or ``or`` where it decides: narrowed to false values, or to true ones."""
     found: list[Value] = []
     for option in options(left):
         if (
@@ -328,10 +327,9 @@ def _comparison(interpreter: Interpreter, node: cst.Comparison) -> Value:
 
 
 def _narrowed(interpreter: Interpreter, node: cst.Attribute | cst.Subscript) -> Value | None:
-    """What a condition says of ``node`` here, if one does."""
+    """The value to which a condition narrowed ``node`` here, if one did."""
     scope = interpreter.frame.scope
-    name = conditions.dotted(node) if scope.narrowed else None
-    return None if name is None else scope.names.get(name)
+    return scope.names.get(conditions.dotted(node) or "") if scope.narrowed else None
 
 
 def _attribute(interpreter: Interpreter, node: cst.Attribute) -> Value:

@@ -1,4 +1,4 @@
-"""Branches that run once: they fill in what their test finds missing, or clear the flag, so later calls pass them by.
+"""Branches that only the first call takes: they set what their test finds missing, or clear the flag that they test.
 
 ``if self.table is None: self.table = build()`` and ``if self.first: self.first = False``, and the same with names that
 the function declares global: of a module in use it is not known whether the call that is compiled is its first. A
@@ -18,8 +18,8 @@ from graphdoctor.syntax.walk import find, walk
 
 
 def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
-    """Whether the body of ``node`` changes attributes or globals so that its test is false from then on."""
-    if interpreter.fresh or not interpreter.frame.compiled:
+    """Whether the body of ``node`` makes its test false for all later calls."""
+    if interpreter.has_sample or not interpreter.frame.compiled:
         return False
     tested, flags = (_kept(interpreter, found) for found in (_tested(node.test), _flags(node.test)))
     if any(_fills(interpreter, node.body, receiver, name) for receiver, name in tested):
@@ -28,9 +28,9 @@ def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
 
 
 def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of ``found`` that outlive the call: attributes, and names that the function declares global or nonlocal.
+    """Those of ``found`` that outlive the call: attributes, and names that are declared global or nonlocal.
 
-    An object that compiled code makes is another one in each call.
+    The attributes of an object that compiled code makes do not.
     """
     scope = interpreter.frame.scope
     return [
@@ -48,7 +48,7 @@ def _flags(test: cst.BaseExpression) -> list[tuple[str, str]]:
     """The attributes, each with its object's name, and the names (of no object) that must be true for ``test``."""
     if type(test) is cst.BooleanOperation and type(test.operator) is cst.And:
         return _flags(test.left) + _flags(test.right)
-    # Users set whether a module trains, and more than once.
+    # ``self.training`` is set by users, more than once.
     return [flag for flag in _place(test) if flag[1] != "training"]
 
 
@@ -103,7 +103,7 @@ def _named(call: cst.Call) -> list[tuple[str, str]]:
 
 
 def _stores(block: cst.CSTNode, receiver: str, name: str) -> Iterator[cst.BaseExpression]:
-    """What ``block`` assigns to ``receiver.name``."""
+    """The values that ``block`` assigns to ``receiver.name``."""
     for node in walk(block):
         if type(node) is cst.Assign:
             for target in node.targets:
@@ -135,7 +135,7 @@ def _methods(interpreter: Interpreter, block: cst.CSTNode, receiver: str) -> Ite
 
 
 def _counts(value: cst.BaseExpression, receiver: str, name: str) -> bool:
-    """Whether ``value``, as in ``self.seen = self.seen + 1``, depends on what was there: a count, not a cache."""
+    """Whether ``value`` depends on the old value, as in ``self.seen = self.seen + 1``: a counter, not a cache."""
     if receiver:
         return any(node.attr.value == name for node in find(value, cst.Attribute))
     return any(node.value == name for node in find(value, cst.Name))

@@ -39,7 +39,7 @@ def _base(interpreter: Interpreter, node: cst.ImportFrom) -> str:
 
 
 def is_present(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) -> bool:
-    """Whether what the statement imports are modules of the scanned project, which are there."""
+    """Whether the statement imports only modules of the scanned project, so that it cannot fail."""
     here = interpreter.frame.module
     bases = import_names(interpreter, node) if isinstance(node, cst.Import) else (_base(interpreter, node),)
     return all(base and module_path(interpreter, here, base) is not None for base in bases)
@@ -87,7 +87,7 @@ def _bound_module(interpreter: Interpreter, dotted: str) -> Value:
 
 
 def _may_be_extension(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> bool:
-    """Whether a module that is not there is an extension: the project builds it, or it is called as they are."""
+    """Whether a missing module is an extension: the project builds it, or its name is like that of one."""
     built = interpreter.project.layout.builds_extension(here.source.resolved.parent, dotted)
     return built or is_called_extension(dotted.rpartition(".")[2])
 
@@ -104,7 +104,7 @@ def member(interpreter: Interpreter, base: str, name: str) -> Value:
 
 
 def _outside(interpreter: Interpreter, here: ModuleInfo, package: str, module: str) -> External:
-    """What ``package`` ("": the path) has as ``module``, and is no scanned code.
+    """The value of ``module`` of ``package`` ("" for the path) where it is no scanned code.
 
     A module in C or Cython is marked as such. It may be built into a folder of its own in a package, where its source
     lies. One that is not built yet is known by ``setup.py``, or by what it is called.
@@ -142,7 +142,7 @@ def resolve(interpreter: Interpreter, pending: Imported) -> Value:
         return found
     lazy = lazy_member(interpreter, module, pending.name) if module is not None else None
     if lazy is None:
-        # A package that chooses its backend at run time hands on ``torch`` without an import.
+        # A package that chooses its backend at run time exports ``torch`` without an import of it.
         torch = pending.name == "torch"
         return External("torch") if torch else _outside(interpreter, importer, pending.module, pending.name)
     return lazy
@@ -172,7 +172,7 @@ def _lazy_export(interpreter: Interpreter, module: ModuleInfo, name: str, root: 
 
 def module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path | None:
     """The file of the module ``dotted`` if it is followed, or belongs to the same project as ``here``."""
-    # A file asks the same of each name that it takes from a module.
+    # The same module is looked up for each name that a file imports from it.
     if dotted not in here.imported:
         here.imported[dotted] = _module_path(interpreter, here, dotted)
     return here.imported[dotted]
@@ -183,10 +183,10 @@ def _module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Pat
     if top in interpreter.project.followed:
         return _found(interpreter, here, dotted, interpreter.project.followed[top])
     if interpreter.project.layout.is_installed(here.root):
-        # What lies beside an installed package are other people's.
+        # The folders beside an installed package are other packages.
         own = bool(here.package) and top == here.package.partition(".")[0]
         return _found(interpreter, here, dotted, here.root) if own else None
-    # A script that changes the path adds a folder around it.
+    # A script that changes ``sys.path`` adds a folder around it.
     folder = here.source.resolved.parent
     added = folder.parents[:2] if here.changes_path else ()
     roots = (here.root, *interpreter.project.layout.roots(folder, top), *added)
@@ -202,8 +202,7 @@ def _found(interpreter: Interpreter, here: ModuleInfo, dotted: str, root: Path) 
 def load_module(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> ModuleInfo | None:
     """The module ``dotted`` of the scanned project; None when it is not part of the project.
 
-    It is interpreted once for all files that import it, by an interpreter of its own: what that says of it is the same
-    for all, and is not a finding of any.
+    It is interpreted once for all files that import it, by an interpreter whose events nobody receives.
     """
     if here is interpreter.main and dotted == here.name:
         return here
@@ -231,6 +230,6 @@ def run_module(interpreter: Interpreter, module: ModuleInfo) -> ModuleInfo:
     frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.top)
     with interpreter.call(frame):
         for statement in module.source.top.body:
-            # One by one: what stands behind a raise or an exit at the top level is still there to be imported.
+            # One by one, since names bound after a raise or an exit at the top level may be imported too.
             statements.run_statements(interpreter, [statement])
     return module

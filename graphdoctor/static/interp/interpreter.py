@@ -24,7 +24,7 @@ from graphdoctor.syntax.module import SourceModule
 
 
 class Budget(Exception):
-    """The file needs more steps than a scan may take; what was found so far stands."""
+    """The file needs more steps than a scan may take; what was found so far is reported."""
 
 
 @dataclass(eq=False)
@@ -67,118 +67,118 @@ class EventSink:
     """Receives the events of an interpreter; this base class ignores them."""
 
     def __init__(self) -> None:
-        #: What was made of events, and how often anything else was noted.
+        #: The hits that rules made of events, and how often anything else was noted.
         self.hits: list[Any] = []
         self.others = 0
 
     def subscribes(self, _kind: type[Event], _qualname: str) -> bool:
-        """Whether it would do anything about an event of this class, a call of this name."""
+        """Whether events of this class, or calls of this name, are wanted."""
         return False
 
     def receive(self, _event: Event) -> bool:
-        """Receive an event; whether the graph ends there."""
+        """Receive an event. Returns whether the graph ends there."""
         return False
 
     def repeat(self, hits: Sequence[Any], _before: Block | None, _now: Block | None) -> None:
-        """Note ``hits`` again; a break now costs the function that has ``_now``, not ``_before``."""
+        """Add ``hits`` of a call that is replayed; a break drops the frame with the block ``_now``, not ``_before``."""
         self.hits += hits
 
     @contextmanager
     def compiling(self, _fullgraph: bool) -> Iterator[None]:
-        """While a region is interpreted that the file compiles, with or without ``fullgraph=True``."""
+        """A context for a region that the file compiles, with or without ``fullgraph=True``."""
         yield
 
     @contextmanager
     def only_offered(self, _source: SourceModule) -> Iterator[None]:
-        """While a function is interpreted that a library offers, and of which nothing shows that it is compiled."""
+        """A context for a public function of a library of which nothing shows that it is compiled."""
         yield
 
 
 class Interpreter:
-    """Interprets one file; a new one per scanned file, so that nothing of it outlives the file.
+    """Interprets one scanned file, and is discarded with it.
 
-    Modules that files import outlive them, in ``project.library``.
+    The modules that files import stay in ``project.library``, for all files.
     """
 
     #: Deeper calls than this are not followed.
     MAX_DEPTH = 40
-    #: Evaluated expressions per file before the interpreter gives up on new calls: some seconds. The largest of 2,500
-    #: files of libraries needs 125,000.
+    #: Evaluated expressions per file, some seconds; beyond that no new call is followed. The largest of 2,500 files
+    #: of libraries needs 125,000.
     MAX_STEPS = 400_000
 
     def __init__(
         self,
         project: Project,
         sink: EventSink,
-        outside: frozenset[type[Event]] | None = None,
+        events_outside: frozenset[type[Event]] | None = None,
         shared: CallCache | None = None,
     ) -> None:
         self.project = project
         self.sink = sink
         #: The kinds of events that the sink subscribes to outside compiled regions; None for all.
-        self.outside = outside
+        self.events_outside = events_outside
         self.frames: list[Frame] = []
         self.frame: Frame  # The innermost of them, the call being interpreted.
         #: Summaries of calls into other modules, from all files, and the log of their lookups in classes.
         self.shared = shared if shared is not None else CallCache()
-        #: Summaries of constructors of imported modules, for objects of classes of the scanned file.
-        self.outcomes: CallSummaries = {}
+        #: Summaries of constructors of imported modules, called for objects of classes of the scanned file.
+        self.constructor_summaries: CallSummaries = {}
         self.lookups = project.lookups
-        self.summaries = Summaries(self.lookups, self.noted)
-        #: What constructors stored in their objects, by the same keys.
-        self.stored: dict[Hashable, Names] = {}
-        #: How often the graph ended so far, and what is known of calls in which it does.
+        self.summaries = Summaries(self.lookups)
+        #: The attributes that constructors stored in their objects, by the keys of ``summaries``.
+        self.stored_by_constructor: dict[Hashable, Names] = {}
+        #: How often the graph ended so far, and the keys of the calls in which it ended.
         self.graph_ends = 0
         self.ends_graph: set[Hashable] = set()
         self.active: list[Any] = []
         self.steps = 0
-        #: How many steps there may be; fewer while something is interpreted that is not worth all of them.
+        #: The limit on ``steps``; lower while something is interpreted that may not use up all of them.
         self.most_steps = self.MAX_STEPS
         #: The module of the file that is scanned; the others are what it imports. None for a library interpreter.
         self.main: ModuleInfo | None = None
         #: Functions that ran inside a compiled region, by id, and the kinds of values that their parameters had.
         self.reached: dict[int, dict[str, set[type]]] = {}
-        #: Methods that did so, with the class of their object, both by id: a method that a class inherits may call what
-        #: the class overrides.
+        #: Methods among them, with the class of their object, both by id: an inherited method may call methods that the
+        #: class overrides.
         self.reached_for: set[tuple[int, int]] = set()
-        #: Statements of the scanned file, by id, that were interpreted where rules look: in compiled code, or outside
-        #: functions. None where nobody asks for them: it is only to say that a silencing comment silences nothing.
-        self.judged: set[cst.CSTNode] | None = None
+        #: Statements of the scanned file that were interpreted where rules see them: in compiled code, or outside
+        #: functions. None where the file has no suppression: they only tell which suppressions are unused.
+        self.seen_statements: set[cst.CSTNode] | None = None
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
         self.used_defaults: set[int] = set()
-        #: The cached properties that were read, with the compiled functions that did; None stands for eager code.
+        #: The cached properties that were read, each with the compiled function that read it; None for eager code.
         self.read_properties: set[tuple[FunctionInfo, FunctionInfo | None]] = set()
-        #: The file declares a sample: what is called is a new object.
-        self.fresh = False
-        #: The regions that are interpreted are forward passes of which nothing shows that they are compiled.
+        #: Whether the file declares a sample: the object that is called is new then.
+        self.has_sample = False
+        #: Whether the regions are forward passes of which nothing shows that they are compiled.
         self.assumed = False
-        #: Attributes that compiled code binds to a list of its own: each call has another one.
-        self.renewed: set[tuple[Instance, str]] = set()
-        #: Attributes that the compiled call being interpreted has surely given a value that nothing they held is in.
-        self.begun: set[tuple[Instance, str]] = set()
-        #: Of functions, with the class of their object: the parameters used as only tensors are, and as numbers are.
-        self.used: dict[tuple[FunctionInfo, ClassInfo | None], tuple[set[str], set[str]]] = {}
-        #: How often compiled code stored in an object a kind of value that it did not hold before.
-        self.changes = 0
-        #: Something in the file is compiled for sizes that vary.
-        self.dynamic = False
+        #: Attributes to which each compiled call assigns a new list.
+        self.rebuilt_lists: set[tuple[Instance, str]] = set()
+        #: Attributes that the compiled call being interpreted has surely assigned, and not from their old value.
+        self.assigned_first: set[tuple[Instance, str]] = set()
+        #: Of functions, with the class of their object: the parameters used as tensors, and those used as numbers.
+        self.parameter_uses: dict[tuple[FunctionInfo, ClassInfo | None], tuple[set[str], set[str]]] = {}
+        #: How often compiled code stored a kind of value in an object that did not hold that kind before.
+        self.kinds_stored = 0
+        #: Whether something in the file is compiled for sizes that vary.
+        self.has_dynamic_sizes = False
         #: What a run has shown, by file.
-        self.facts: Mapping[Path, RunFacts] = {}
+        self.run_facts: Mapping[Path, RunFacts] = {}
         #: Names of the scanned module that functions or loops rebind.
         self.rebound: frozenset[str] = frozenset()
         #: Objects of libraries made outside regions; ``ExternalObject.build`` counts from 1.
         self.builds: list[BuildRecord] = []
-        #: Their numbers, by the id of the node.
+        #: Their numbers, by the id of the call that made them.
         self.build_numbers: dict[int, int] = {}
         #: The expression whose value is not used (an expression statement).
         self.unused: cst.CSTNode | None = None
-        #: Keeps the values of expressions where a fix needs them.
+        #: Records the values of expressions where a fix needs them.
         self.recorder: Recorder | None = None
 
     @property
     def library_interpreter(self) -> Interpreter:
-        """What interprets the modules that are imported: nothing that they do is an event of the scanned file."""
+        """The interpreter of imported modules, whose events nobody receives."""
         return self if self.main is None else self._library_interpreter
 
     @cached_property
@@ -199,9 +199,9 @@ class Interpreter:
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: Any) -> None:
         """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error."""
         if kind is Compile and fields["kwargs"].get("dynamic") == Const(True):
-            self.dynamic = True
+            self.has_dynamic_sizes = True
         frame = self.frame
-        if frame.muted or not (frame.compiled or self.outside is None or kind in self.outside):
+        if frame.muted or not (frame.compiled or self.events_outside is None or kind in self.events_outside):
             return
         if not self.sink.subscribes(kind, fields.get("qualname", "")):
             return
@@ -210,13 +210,13 @@ class Interpreter:
         if self.sink.receive(kind(node=node, site=self.site(), **fields)):
             self.start_new_graph()
 
-    def judge(self, statement: cst.CSTNode) -> None:
-        """Note that the rules see what happens in ``statement``."""
-        if self.judged is None:
+    def note_seen(self, statement: cst.CSTNode) -> None:
+        """Note that the rules have seen the events of ``statement``."""
+        if self.seen_statements is None:
             return
         frame = self.frame
         if frame.module is self.main and not frame.muted and (frame.compiled or frame.function is None):
-            self.judged.add(statement)
+            self.seen_statements.add(statement)
 
     def site(self) -> Site:
         """Where the interpreter stands."""
@@ -249,7 +249,7 @@ class Interpreter:
     def build(
         self, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: dict[str, Value]
     ) -> ExternalObject:
-        """The object that a library call makes. Outside regions it is remembered what is done with it."""
+        """The object that a library call makes. Outside regions, what is done with it is recorded."""
         if self.frame.compiled or self.frame.muted or self.frame.module is not self.main:
             return ExternalObject(qualname, in_region=self.frame.compiled)
         known = self.build_numbers.setdefault(id(node), len(self.builds) + 1)
@@ -258,7 +258,7 @@ class Interpreter:
         return ExternalObject(qualname, known)
 
     def is_first_use(self, value: SkippedDefault) -> bool:
-        """Whether a None left over from one test is used for the first time; behind that the trace does not go on."""
+        """Whether a default that a test left out is used for the first time: the trace ends there."""
         if self.frame.muted or not self.frame.compiled:
             return False
         first = value.origin not in self.used_defaults
@@ -266,7 +266,7 @@ class Interpreter:
         return first
 
     def is_first_read(self, cached: FunctionInfo) -> bool:
-        """Whether a compiled function reads a cached property first, which no eager code of the file read before."""
+        """Whether a compiled function reads a cached property that neither it nor eager code has read before."""
         reader = self.frame.function if self.frame.compiled else None
         first = self.read_properties.isdisjoint({(cached, reader), (cached, None)})
         if not self.frame.muted:
@@ -274,7 +274,7 @@ class Interpreter:
         return first and self.frame.compiled
 
     def built(self, value: Value) -> Build | None:
-        """The making of an object of a library, as far as it was seen."""
+        """How an object of a library was made; None where that was not seen."""
         if not isinstance(value, ExternalObject) or not value.build:
             return None
         made = self.builds[value.build - 1]
@@ -310,9 +310,9 @@ class Interpreter:
                 known.setdefault(name, set()).update(kinds(value))
 
     def start_new_graph(self, sure: bool = True) -> None:
-        """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one.
+        """Note that the graph ends here: after the statement, each function on the stack continues in a new graph.
 
-        Not ``sure``: of a call that was interpreted before, only that the graph ends on one of its paths.
+        Not ``sure``: the graph ends on one path of the call, perhaps not on all.
         """
         self.graph_ends += 1
         for frame in reversed(self.frames):
@@ -321,7 +321,7 @@ class Interpreter:
             sure &= not frame.conditional
 
     def continue_in_new_graph(self) -> None:
-        """Make what the function holds inputs of the next graph, since one ended."""
+        """Turn the local tensors into inputs of the next graph, since one ended."""
         if self.frame.compiled:
             names = self.frame.scope.names
             names.update({name: as_arguments(value) for name, value in names.items()})
@@ -336,13 +336,13 @@ class Interpreter:
         whole_frame: BlockNode | None = None,
         trying: bool = False,
     ) -> FrameFlags | nullcontext[None]:
-        """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
+        """A context: the code inside runs under a condition, on an error path, or where a break drops the frame."""
         if not (conditional or optional or untaken or muted or whole_frame is not None or trying):
             return _SAME
         return FrameFlags(self.frame, whole_frame, conditional, optional, untaken, muted, trying)
 
     def call(self, frame: Frame) -> _Call:
-        """What is interpreted inside runs in ``frame``."""
+        """A context: the code inside runs in ``frame``."""
         return _Call(self, frame)
 
     def snapshot(self) -> Names:
@@ -355,7 +355,7 @@ class Interpreter:
 
 
 def merge(*states: Names) -> Names:
-    """Local names after paths that end in ``states``. A name bound on some paths only keeps the values it has there."""
+    """Local names after paths that end in ``states``. A name that only some paths bind has the values of these."""
     if len(states) == 1:
         return states[0]
     merged: Names = dict(states[0])

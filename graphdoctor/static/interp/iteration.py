@@ -25,7 +25,7 @@ from graphdoctor.static.interp import calls, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
 
-#: The items when all are known (else None), and one value that stands for any item.
+#: The items where all are known, else None; and one value that stands for any item.
 Items = tuple[list[Value] | None, Value]
 
 
@@ -55,7 +55,7 @@ def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, 
         if value.unbacked and node is not None and count is None:
             interpreter.emit(Iterate, node, value=value)
         if count is None and value.argument and not value.is_known:
-            # An argument of which nothing is known was taken for a tensor, and what a loop runs over is mostly a list.
+            # An unknown argument was taken for a tensor, but most arguments that a loop iterates are lists.
             return None, UNKNOWN
         row = Tensor(
             value.dtype,
@@ -84,7 +84,7 @@ def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, 
         return None, PythonValue("str")
     if isinstance(value, PythonValue) and value.data_dependent:
         return None if count is None else [value] * count, value
-    # What is unpacked has that many elements, whatever it is.
+    # Whatever is unpacked has that many elements.
     return None if count is None else [UNKNOWN] * count, UNKNOWN
 
 
@@ -96,7 +96,7 @@ def loaders(interpreter: Interpreter, loops: tuple[cst.For | cst.While, ...]) ->
             with interpreter.path(muted=True):
                 named = (n for n in walk(loop.iter) if type(n) is cst.Name or type(n) is cst.Call)
                 values = [expressions.evaluate(interpreter, node) for node in named]
-            # What is made in the statement itself was made before.
+            # Loaders that the ``for`` statement makes itself, which it did before the loop began.
             made = (interpreter.build_numbers.get(id(node)) for node in walk(loop.iter))
             values += [ExternalObject("", number) for number in made if number is not None]
             built = [interpreter.built(option) for value in values for option in options(value)]

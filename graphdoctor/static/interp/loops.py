@@ -1,6 +1,6 @@
-"""Loops and comprehensions: the body runs once for each known item.
+"""Loops and comprehensions: the body is interpreted once for each known item.
 
-Where the items are not known it runs once, and once more if a second round starts with other values.
+Where the items are unknown, it is interpreted once, and again where a second iteration starts with other values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def run_for(interpreter: Interpreter, node: cst.For) -> bool:
     """Interpret a ``for`` loop."""
     graph_ends = interpreter.graph_ends
     over = expressions.evaluate(interpreter, node.iter)
-    if interpreter.dynamic and isinstance(over, Tensor):
+    if interpreter.has_dynamic_sizes and isinstance(over, Tensor):
         interpreter.emit(Specialise, node.iter, how="iterate")
     items, element = iteration.elements(interpreter, node.iter, over)
     if interpreter.graph_ends != graph_ends:
@@ -49,9 +49,10 @@ def _has_break(block: cst.BaseSuite) -> bool:
 
 
 def _loop(interpreter: Interpreter, node: cst.For | cst.While, bind: list[Value | None], sure: bool = False) -> bool:
-    """Run the body once per entry of ``bind`` (None: twice, for what one round leaves for the next).
+    """Interpret the body once per entry of ``bind``; None: up to twice, since one iteration may change what the next
+    starts with.
 
-    ``sure`` where each round surely runs, unless one before it ended the loop.
+    ``sure``: each iteration runs, unless an earlier one ended the loop.
     """
     frame = interpreter.frame
     saved, frame.exits = frame.exits, []
@@ -61,10 +62,10 @@ def _loop(interpreter: Interpreter, node: cst.For | cst.While, bind: list[Value 
     with interpreter.path(whole_frame=node):
         for value in rounds:
             before = interpreter.snapshot()
-            same = started is not None and value == started[0] and interpreter.changes == started[2]
+            same = started is not None and value == started[0] and interpreter.kinds_stored == started[2]
             if same and started is not None and _would_repeat(node, before, started[1]):
                 continue
-            started = value, before, interpreter.changes
+            started = value, before, interpreter.kinds_stored
             if type(node) is cst.For and value is not None:
                 assignments.assign(interpreter, node.target, value)
             if type(node) is cst.While:
@@ -83,8 +84,8 @@ def _loop(interpreter: Interpreter, node: cst.For | cst.While, bind: list[Value 
 
 
 def _would_repeat(node: cst.For | cst.While, now: Names, before: Names) -> bool:
-    """Whether a round that starts with the names ``now`` would do what the one did that started with ``before``."""
-    # That a tensor is no longer an argument of the function is no reason to go round again.
+    """Whether an iteration that starts with the names ``now`` does the same as one that started with ``before``."""
+    # ``Tensor.argument`` is ignored: it changes once at most, and no rule needs the second iteration for it.
     if not all(v is now.get(n) or as_arguments(v) == as_arguments(now.get(n, UNKNOWN)) for n, v in before.items()):
         return False
     new = now.keys() - before.keys()
@@ -92,7 +93,7 @@ def _would_repeat(node: cst.For | cst.While, now: Names, before: Names) -> bool:
 
 
 def _read_first(node: cst.For | cst.While) -> set[str]:
-    """Names that a round may read before it binds them."""
+    """Names that an iteration may read before it binds them."""
     bound = _names(node.target) if isinstance(node, cst.For) else set[str]()
     read = _names(node.test) if isinstance(node, cst.While) else set[str]()
     for statement in node.body.body:
@@ -112,9 +113,9 @@ def _names(node: cst.CSTNode) -> set[str]:
 
 
 def is_met(loops: tuple[cst.For | cst.While, ...], test: cst.BaseExpression) -> bool:
-    """Whether some round of the innermost loop meets ``test``: it compares what the loop counts with how far it does.
+    """Whether ``test`` compares the counter of the innermost loop, so that it is true in some iterations.
 
-    ``k > 1`` in ``for k in range(n)``, which decides nothing for the loop as a whole.
+    ``k > 1`` in ``for k in range(n)``.
     """
     loop = loops[-1] if loops else None
     if type(loop) is not cst.For or type(loop.target) is not cst.Name or type(test) is not cst.Comparison:
@@ -130,7 +131,7 @@ def is_met(loops: tuple[cst.For | cst.While, ...], test: cst.BaseExpression) -> 
 
 
 class _Comprehension:
-    """What the clauses of a comprehension collect. A class: a function that calls itself is garbage in a circle."""
+    """Collects the items of a comprehension. A class, because a nested recursive function is a reference cycle."""
 
     def __init__(
         self, interpreter: Interpreter, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp
@@ -170,7 +171,7 @@ class _Comprehension:
 def comprehension(
     interpreter: Interpreter, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp
 ) -> Value:
-    """The value of a comprehension, item by item where few items are known."""
+    """The value of a comprehension, item by item where its items are known and few."""
     frame = interpreter.frame
     outer = frame.scope
     frame.scope = Scope("function", {}, outer)

@@ -27,7 +27,7 @@ from graphdoctor.static.interp import assignments, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
 
-#: Classes of which ``int(n)`` takes the subject itself for ``n``.
+#: Classes whose pattern with one argument, ``int(n)``, binds the subject itself.
 _SELF = frozenset(
     f"builtins.{name}"
     for name in ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple")
@@ -36,9 +36,9 @@ _SINGLETONS = {"None": None, "True": True, "False": False}
 
 
 def verdict(interpreter: Interpreter, node: cst.Match, pattern: cst.MatchPattern, subject: Value) -> bool | None:
-    """Whether ``pattern`` takes ``subject``; None where that is not known.
+    """Whether ``pattern`` matches ``subject``; None where that is not known.
 
-    Emits ``Truth`` where a tensor is compared with a value, since its data decides then.
+    Emits ``Truth`` where a tensor is compared with a value, since its data decides.
     """
     if isinstance(pattern, cst.MatchAs):
         return True if pattern.pattern is None else verdict(interpreter, node, pattern.pattern, subject)
@@ -79,7 +79,7 @@ def _of_one(interpreter: Interpreter, node: cst.Match, pattern: cst.MatchPattern
 
 
 def _is_text(interpreter: Interpreter, pattern: cst.MatchValue) -> bool:
-    """Whether the pattern is a string, which no tensor equals."""
+    """Whether the pattern is a string, which no tensor matches."""
     wanted = expressions.evaluate(interpreter, pattern.value)
     return isinstance(wanted, Const) and isinstance(wanted.value, str)
 
@@ -108,7 +108,7 @@ def _takes_itself(wanted: Value) -> bool:
 
 def _of_sequence(interpreter: Interpreter, node: cst.Match, pattern: cst.MatchSequence, value: Value) -> bool | None:
     if not isinstance(value, Seq):
-        # A tensor is no sequence for ``match``, and neither is a string.
+        # Neither a tensor nor a string matches a sequence pattern.
         return False if isinstance(value, (Const, Mapping, TorchModule)) or _is_plain_tensor(value) else None
     if value.kind not in ("list", "tuple", "size") or value.items is None:
         return None
@@ -124,19 +124,21 @@ def _is_plain_tensor(value: Value) -> bool:
 
 
 def _parts(patterns: Sequence[cst.CSTNode], value: Seq) -> list[tuple[cst.CSTNode, Value]] | None:
-    """Each pattern with the item that it meets; a starred one with the list of the rest. None where lengths differ."""
+    """Each pattern with its item; a starred one with the list of the rest. None where the lengths differ."""
     items = value.items or ()
     star = next((i for i, each in enumerate(patterns) if isinstance(each, cst.MatchStar)), None)
     if star is None:
         if len(items) != len(patterns):
             return None
         return [(_inner(each), item) for each, item in zip(patterns, items, strict=True)]
-    behind = len(patterns) - star - 1
+    trailing = len(patterns) - star - 1
     if len(items) < len(patterns) - 1:
         return None
-    rest = Seq("list", tuple(items[star : len(items) - behind]))
+    rest = Seq("list", tuple(items[star : len(items) - trailing]))
     first = [(_inner(each), item) for each, item in zip(patterns[:star], items, strict=False)]
-    last = [(_inner(each), item) for each, item in zip(patterns[star + 1 :], items[len(items) - behind :], strict=True)]
+    last = [
+        (_inner(each), item) for each, item in zip(patterns[star + 1 :], items[len(items) - trailing :], strict=True)
+    ]
     return [*first, (patterns[star], rest), *last]
 
 
@@ -145,7 +147,7 @@ def _inner(element: cst.CSTNode) -> cst.CSTNode:
 
 
 def bind(interpreter: Interpreter, pattern: cst.CSTNode, subject: Value) -> None:
-    """Bind the names of ``pattern``, which took ``subject``."""
+    """Bind the names of ``pattern``, which matched ``subject``."""
     for name, value in _bound(interpreter, pattern, subject):
         assignments.assign(interpreter, name, value)
 
@@ -173,7 +175,7 @@ def _bound(interpreter: Interpreter, pattern: cst.CSTNode, subject: Value) -> It
 
 
 def without(interpreter: Interpreter, pattern: cst.MatchPattern, subject: Value) -> Value:
-    """What is left of ``subject`` where ``pattern`` did not take it: not None, not of a class."""
+    """``subject`` narrowed to what ``pattern`` did not match: not None, not of a class."""
     if isinstance(pattern, cst.MatchSingleton) and pattern.value.value == "None":
         return narrowed_to(subject, lambda value: value != Const(None))
     if isinstance(pattern, cst.MatchClass) and not pattern.patterns and not pattern.kwds:
@@ -184,7 +186,7 @@ def without(interpreter: Interpreter, pattern: cst.MatchPattern, subject: Value)
 
 
 def within(interpreter: Interpreter, pattern: cst.MatchPattern, subject: Value) -> Value:
-    """What ``subject`` is where ``pattern`` took it."""
+    """``subject`` narrowed to what ``pattern`` matched."""
     inner = pattern.pattern if isinstance(pattern, cst.MatchAs) and pattern.pattern is not None else pattern
     if isinstance(inner, cst.MatchSingleton) and inner.value.value == "None":
         return (

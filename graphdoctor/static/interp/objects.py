@@ -1,4 +1,4 @@
-"""Objects of classes of the scanned code: what constructors make of the arguments, and what functions build them."""
+"""Objects of classes of the scanned code: their constructors, and the functions that build modules."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.program import PYDANTIC_MODELS, ClassInfo, FunctionInfo
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
 from graphdoctor.static.domain.value_functions import join
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -23,7 +24,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, imports
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import pydantic_models, torch_functions
+from graphdoctor.static.library_models import pydantic_models, torch_layers
 from graphdoctor.static.memo.summaries import object_key
 
 
@@ -56,10 +57,10 @@ def instantiate(
             default = info.lookup(name)
             instance.attrs[name] = argument if argument is not None else default if default is not None else UNKNOWN
         post = info.lookup("__post_init__")
-        # What a base of another module does for all its subclasses is to check the fields; that is not worth its price.
+        # In another module it mostly checks the fields for all subclasses: that costs more than it shows.
         if isinstance(post, Function) and post.info.module is info.module:
             calls.call_function(interpreter, node, post.to(instance), (), {})
-    if interpreter.frame.compiled and info.derives(*PYDANTIC_MODELS):
+    if interpreter.frame.compiled and info.derives(*torch_tables.PYDANTIC_MODELS):
         interpreter.emit(Call, node, qualname="pydantic.BaseModel", args=args, kwargs=kwargs, receiver=None)
         pydantic_models.validate(interpreter, node, instance, [name for name in info.fields if name in kwargs])
     if info.is_module and interpreter.frame.compiled:
@@ -70,7 +71,7 @@ def instantiate(
 
 
 def _made_by_dataclass(info: ClassInfo) -> bool:
-    """Whether ``__init__`` is what the dataclass decorator makes: it hides one that a base defines."""
+    """Whether the dataclass decorator makes ``__init__``, which then overrides that of a base."""
     nearest = next((known for known in info.mro if known.dataclass or "__init__" in known.attrs), None)
     return nearest is not None and "__init__" not in nearest.attrs
 
@@ -80,7 +81,7 @@ def hold_children(module: Instance, args: tuple[Value, ...]) -> bool:
     bases = (base for base in module.info.externals if base.endswith((".ModuleList", ".Sequential")))
     base = next(bases, None)
     if base is not None:
-        made = torch_functions.torch_module(base, args) if args else None
+        made = torch_layers.new_layer(base, args) if args else None
         module.attrs[CHILDREN] = Seq("list", ()) if made is None else made.children or UNKNOWN
     return base is not None
 
@@ -96,7 +97,7 @@ def add_child(module: Instance, child: Value) -> bool:
     return True
 
 
-#: Functions that call each other until one makes a module.
+#: The depth of calls to which ``builds_module`` looks for one that makes a module.
 _DEEPEST = 3
 _CALL = re.compile(r"(?:\b(\w+)\.)?\b(\w+)\(")
 #: A class that a function stores or gives back: ``cell = LSTM``.
@@ -106,7 +107,7 @@ _CHOICE = re.compile(r"(?:=|\breturn)[ \t]*([A-Z]\w*)[ \t]*$", re.M)
 def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) -> bool:
     """Whether the text of ``info`` makes an ``nn.Module``, chooses the class of one, or calls a function that does."""
     if info.builds_module is None:
-        # What calls itself makes nothing by that.
+        # Set first, because the function may call itself.
         info.builds_module = False
         text = info.module.source.code(info.node)
         called = {*_CALL.findall(text), *(("", name) for name in _CHOICE.findall(text))}
@@ -124,3 +125,27 @@ def _makes_module(interpreter: Interpreter, info: FunctionInfo, owner: str, name
     if isinstance(named, Class):
         return named.info.is_module
     return isinstance(named, Function) and depth < _DEEPEST and builds_module(interpreter, named.info, depth + 1)
+
+
+def may_matter(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
+    """Whether a call outside regions may matter for what is compiled.
+
+    That is so for functions of the scanned file and constructors; elsewhere, for functions that make modules, that a
+    constructor calls, or that wrap a function they are given.
+    """
+    if info.module is interpreter.main or info.name in CONSTRUCTORS:
+        return True
+    caller = interpreter.frame.function if info.owner is None else None
+    stored = caller is not None and caller.module is interpreter.main and _constructs(interpreter)
+    wraps = any(type(arg) is Function for arg in args) and info.gives_own_function
+    return stored or wraps or builds_module(interpreter, info)
+
+
+def _constructs(interpreter: Interpreter) -> bool:
+    """Whether a constructor of the scanned file is running, perhaps in a helper such as ``self.build_head()``."""
+    running = (frame.function for frame in interpreter.frames)
+    return any(f is not None and f.name in CONSTRUCTORS and f.module is interpreter.main for f in running)
+
+
+#: Methods that initialise an object.
+CONSTRUCTORS = ("__init__", "__post_init__")

@@ -70,7 +70,7 @@ def tensor_result(left: Tensor | None, right: Tensor | None, dtype: str | None) 
 
 
 def use(interpreter: Interpreter, node: cst.CSTNode, value: Value, how: str) -> None:
-    """Emit ``Convert`` where ``value`` is text or a hash of tensor data, which is now needed."""
+    """Emit ``Convert`` where ``value`` is text or a hash of tensor data, which the operation needs."""
     if isinstance(value, LazyText):
         interpreter.emit(Convert, node, value=value, to="use", how=how)
 
@@ -99,7 +99,7 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
         left = a if isinstance(a, Tensor) else None
         right = b if isinstance(b, Tensor) else None
         found = tensor_result(left, right, _dtype(name, a, b))
-        # A scalar of numpy that eager code computes is an input of the graph, as its operands are.
+        # A numpy scalar that eager code computes is an input of the graph, like its operands.
         is_input = found.numpy and found.constant and not interpreter.frame.compiled
         return replace(found, argument=True) if is_input else found
     if isinstance(a, Const) and isinstance(b, Const):
@@ -155,13 +155,13 @@ def _sequence(name: str, a: Seq, b: Value) -> Value:
         return Seq(a.kind, None, join(*a.items) if a.items else a.element)
     items = a.items or (a.element,)
     if name == "Add" and any(map(may_be_tensor, items)) and not all(map(may_be_tensor, items)):
-        # Of ``(tensor, sizes) + unknown`` it is not known any more which is where.
+        # In ``(tensor, sizes) + unknown``, the positions of the items are no longer known.
         return Seq(a.kind, None, UNKNOWN)
     return Seq(a.kind, None, join(*items))
 
 
 def _is_display(node: cst.CSTNode) -> bool:
-    """Whether an operand is written as a list: what else may be one may be a tensor, too."""
+    """Whether an operand is a list display: another operand that may be a list may also be a tensor."""
     return type(node) is cst.BinaryOperation and any(type(o) in (cst.List, cst.Tuple) for o in (node.left, node.right))
 
 
@@ -221,7 +221,7 @@ def _dtype(name: str, a: Value, b: Value) -> str | None:
     dtypes = [v.dtype if isinstance(v, Tensor) else _kind(v) for v in (a, b)]
     if name in ("BitAnd", "BitOr", "BitXor"):
         if isinstance(a, Unknown) or isinstance(b, Unknown):
-            # What is combined with a mask is a mask: in practice they are not mixed with integers.
+            # The other operand of ``&`` is a mask too: in practice masks are not combined with integers.
             return "bool" if "bool" in dtypes else None
         return "bool" if all(d == "bool" for d in dtypes) else "int" if set(dtypes) <= {"int", "bool"} else None
     if name == "Divide":
@@ -259,7 +259,7 @@ def compare(interpreter: Interpreter, node: cst.Comparison, name: str, left: Val
         return _contains(interpreter, node, left, right)
     use(interpreter, node, left, "==")
     use(interpreter, node, right, "==")
-    if interpreter.dynamic and name in ("Equal", "NotEqual") and _size_and_number(left, right):
+    if interpreter.has_dynamic_sizes and name in ("Equal", "NotEqual") and _size_and_number(left, right):
         interpreter.emit(Specialise, node, how="compare")
     results: list[Value] = []
     for a in options(left):
@@ -274,7 +274,7 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
         if isinstance(other, (Mapping, Instance)) or _kind(other) in ("str", "dtype", "device"):
             return PythonValue("bool")
         if other == Const(None):
-            # Who compares with a field that is None by default sets it: ``ids == config.image_token``.
+            # A field that is None by default is set where it is compared with a tensor: ``ids == config.image_token``.
             literal = any(isinstance(n, cst.Name) and n.value == "None" for n in _operands(node))
             return PythonValue("bool") if literal else Tensor("bool", is_known=False)
         return tensor_result(a if isinstance(a, Tensor) else None, b if isinstance(b, Tensor) else None, "bool")
@@ -356,7 +356,7 @@ def _same(a: Value, b: Value) -> bool | None:
         return None
     if a == Const(None) or b == Const(None):
         other = b if a == Const(None) else a
-        # A text from the environment may not be set there.
+        # A variable of the environment may be unset.
         is_open = isinstance(other, PythonValue) and (other.kind == "object" or other.sample == "")
         return None if is_open else False
     if isinstance(a, Instance) and isinstance(b, Instance):
@@ -365,14 +365,14 @@ def _same(a: Value, b: Value) -> bool | None:
 
 
 def _holds_number(sequence: Seq) -> bool:
-    """Whether a tensor that is looked for is compared with a number."""
+    """Whether ``tensor in container`` compares the tensor with a number."""
     return any(isinstance(item, Const) and type(item.value) in (int, float) for item in sequence.items or ())
 
 
 def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right: Value) -> Value:
     if may_be_tensor(right):
-        # A text is looked for in a mapping, and what is no tensor itself mostly in one, too, or in a list (`if i in
-        # out_indices`): that it is a tensor was only assumed.
+        # A string is looked up in a mapping, and so are most values that are no tensors, or in a list (`if i in
+        # out_indices`): the container was only assumed to be a tensor.
         if not is_text(left) and (may_be_tensor(left) or is_sure_tensor(right)):
             interpreter.emit(Truth, node, value=right, context="in", branch=None)
         return PythonValue("bool")

@@ -1,6 +1,6 @@
-"""Helpers that ask one question: ``def exists(value): return value is not None``, a package's own ``is_compiling()``.
+"""Predicates: helpers whose body is one test, ``def exists(value): return value is not None``.
 
-Where a call that asks something of its argument is the test of a branch, what it says holds in the branch.
+Where a call of one is the test of a branch, it narrows its argument as the test itself would.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def narrow(interpreter: Interpreter, helper: Function, argument: cst.BaseExpress
 
 
 def question(helper: Function) -> cst.BaseExpression | None:
-    """What a function of one argument returns, where that is all it does."""
+    """The expression that a function of one argument returns, where it does nothing else."""
     node = helper.info.node
     params = node.params
     if helper.bound is not None or len(params.params) != 1 or params.star_kwarg or params.kwonly_params:
@@ -59,9 +59,9 @@ def _is_docstring(statement: cst.BaseStatement) -> bool:
 
 
 def says_compiling(interpreter: Interpreter, info: FunctionInfo, results: list[Value]) -> bool:
-    """Whether a function that gave one of ``results`` in compiled code is a package's own ``is_compiling()``.
+    """Whether a function with these ``results`` in compiled code is a package's own ``is_compiling()``.
 
-    It asks torch, and returns False for versions of torch without the function: in compiled code it returns True.
+    Such a function asks torch, and returns False for versions of torch that cannot tell: compiled code gets True.
     """
     found = {option for result in results for option in options(result)}
     if found != {Const(True), Const(False)} or not isinstance(info.node, cst.FunctionDef) or info.node.params.params:
@@ -72,7 +72,7 @@ def says_compiling(interpreter: Interpreter, info: FunctionInfo, results: list[V
 
 
 def asks_for_kind(test: cst.BaseExpression) -> bool:
-    """Whether ``test`` asks what kind of object something is: ``isinstance(x, T)``, ``x is None``, ``is_sparse(x)``."""
+    """Whether ``test`` tests the kind of an object: ``isinstance(x, T)``, ``x is None``, ``is_sparse(x)``."""
     if isinstance(test, cst.UnaryOperation):
         return asks_for_kind(test.expression)
     if isinstance(test, cst.BooleanOperation):

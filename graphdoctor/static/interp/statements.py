@@ -41,13 +41,13 @@ def run_statements(interpreter: Interpreter, body: Sequence[Any]) -> bool:
             kind = type(statement)
             if kind is cst.SimpleStatementLine:
                 frame.statement = statement
-                interpreter.judge(statement)
+                interpreter.note_seen(statement)
                 for small in statement.body:
                     if not _simple(interpreter, small):
                         return False
             elif kind in compound_statements.COMPOUND:
                 frame.statement = statement
-                interpreter.judge(statement)
+                interpreter.note_seen(statement)
                 if not compound_statements.COMPOUND[kind](interpreter, statement):
                     return False
             elif not _simple(interpreter, statement):
@@ -194,7 +194,7 @@ def _outer(interpreter: Interpreter, node: cst.Global | cst.Nonlocal) -> bool:
 def _import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) -> bool:
     if interpreter.frame.function is not None:
         names = imports.import_names(interpreter, node)
-        # Where no handler goes on without the module, it is there wherever the code runs.
+        # Where no handler goes on without the module, it is installed wherever the code runs.
         optional = interpreter.frame.recovers and not imports.is_present(interpreter, node)
         interpreter.emit(Import, node, names=names, optional=optional)
     imports.execute_import(interpreter, node)

@@ -52,13 +52,13 @@ def _item(interpreter: Interpreter, node: cst.Subscript, receiver: Value, index:
 def _other_item(
     interpreter: Interpreter, node: cst.Subscript, receiver: Value, _first: Value, index: tuple[Value, ...]
 ) -> Value:
-    """An item of an unknown value; numbers that were read from data stay such numbers.
+    """An item of an unknown value. An item of numbers that were read from data is such a number.
 
     Emits ``Subscript`` where the index may be a mask.
     """
     is_open = isinstance(receiver, (Unknown, ExternalObject))
     if is_open and any(isinstance(i, Tensor) for i in index):
-        # What takes a mask is a tensor, an array, or an object that passes it on to one.
+        # A value that is indexed by a mask is a tensor, an array, or an object that passes the mask on to one.
         interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
     return receiver if is_read(receiver) else UNKNOWN
 
@@ -67,7 +67,7 @@ def _tensor_item(
     interpreter: Interpreter, _node: cst.Subscript, receiver: Tensor, first: Value, index: tuple[Value, ...]
 ) -> Value:
     if is_text(first):
-        # What was assumed to be a tensor is a mapping, or numpy's array of records.
+        # The value is no tensor, as was assumed, but a mapping or a numpy array of records.
         return UNKNOWN
     return Tensor(
         receiver.dtype,
@@ -98,12 +98,12 @@ def _mapping_item(
     named = [receiver.get(option.value) for option in options(first) if isinstance(option, Const)]
     known = [value for value in named if value is not None]
     found = _any_value(receiver, first)
-    # Of too many values nothing is known; the usual key still has its own.
+    # With too many values the result is unknown; the default key still has its own value.
     return join(*known) if known and isinstance(found, Unknown) else found
 
 
 def _any_value(mapping: Mapping, key: Value) -> Value:
-    """What the keys that ``key`` may be stand for: of ``f"layer_{i}"`` those that begin with ``layer_``."""
+    """The values of all keys that ``key`` may be: for ``f"layer_{i}"``, those that begin with ``layer_``."""
     ends = key.affixes if isinstance(key, PythonValue) else None
     named = [
         value
@@ -188,7 +188,7 @@ def sequence_item(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, 
         ):
             return receiver.items[first.value]
         if receiver.kind == "tuple" and isinstance(first, Const) and isinstance(first.value, int):
-            # It has more elements than its annotation says: nothing is known of this one.
+            # It has more elements than its annotation says, so this one is unknown.
             return UNKNOWN
         return join(*receiver.items) if receiver.items else UNKNOWN
     return receiver.element
@@ -229,7 +229,7 @@ def _ndim(receiver: Tensor, index: tuple[Value, ...]) -> int | None:
 _READERS: dict[type[Value], Callable[[Interpreter, cst.Subscript, Any, Value, tuple[Value, ...]], Value]] = {
     Tensor: _tensor_item,
     SkippedDefault: _skipped_item,
-    # Of lists and tuples, ``x[:, 0]`` is an error: where it is reached, the value is another one.
+    # ``x[:, 0]`` of a list or a tuple raises: where the code gets here, the value is another one.
     Seq: lambda interpreter, node, receiver, first, index: (
         sequence_item(interpreter, node, receiver, first) if len(index) < 2 else UNKNOWN
     ),

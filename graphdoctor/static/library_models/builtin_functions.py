@@ -47,7 +47,7 @@ from graphdoctor.static.library_models.sorting import applied, compared
 
 Kwargs = dict[str, Value]
 
-#: Longer ranges are not counted: layers are made alike, and each number would make one of its own.
+#: The items of longer ranges are not known one by one: layers are mostly alike, and each number would make its own.
 _MOST_COUNTED = 4
 
 _CASTS = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
@@ -195,7 +195,7 @@ def _range(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...],
             interpreter.emit(Convert, node, value=value, to="range", how="range")
             return Seq("range", None, PythonValue("int"))
         unknown_numbers.need(interpreter, node, value)
-    if interpreter.dynamic and any(isinstance(a, PythonValue) and a.shape for a in args):
+    if interpreter.has_dynamic_sizes and any(isinstance(a, PythonValue) and a.shape for a in args):
         interpreter.emit(Specialise, node, how="range")
     if any(map(is_read, args)):
         interpreter.emit(Decide, node, how="range")
@@ -276,7 +276,7 @@ def _enumerate(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, .
 
 def _zip(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if len(args) == 1 and isinstance(args[0], Seq) and args[0].kind == STAR:
-        # ``zip(*pairs)``: how many pairs there are is not known, and each column holds what a pair holds.
+        # ``zip(*pairs)``: the number of pairs is unknown, and each column holds one part of a pair.
         return Seq("iterator", None, Seq("tuple", None, iteration.elements(interpreter, None, args[0].element)[1]))
     rows = [iteration.elements(interpreter, node, a) for a in args]
     if rows and all(items is not None for items, _ in rows):
@@ -305,7 +305,7 @@ def _getattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
 
 
 def _named(interpreter: Interpreter, node: cst.CSTNode, owner: Value, name: Value, default: tuple[Value, ...]) -> Value:
-    """``getattr`` of one of the names that it may be called with."""
+    """``getattr`` with a name of which several are possible, or a part is known."""
     if isinstance(name, PythonValue) and name.affixes is not None and isinstance(owner, Instance):
         named = named_attributes.names_between(owner, *name.affixes)
         if not named and sum(map(len, name.affixes)) >= _FEWEST_LETTERS:
@@ -319,7 +319,7 @@ def _named(interpreter: Interpreter, node: cst.CSTNode, owner: Value, name: Valu
     return join(found, *default) if not known else found
 
 
-#: So much of a name tells which methods are meant: of ``f"_{kind}"`` it would be any.
+#: The shortest known part of a name that says which methods are meant: ``f"_{kind}"`` could be any.
 _FEWEST_LETTERS = 3
 
 

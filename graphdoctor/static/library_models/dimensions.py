@@ -8,18 +8,18 @@ from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
 
-#: What has as many dimensions as its operand, but other sizes, or another dtype.
+#: Functions whose result has as many dimensions as their operand, but other sizes or another dtype.
 _SAME = torch_tables.words(
     "transpose swapaxes swapdims movedim moveaxis conj real imag angle gather index_select narrow "
     "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift"
 )
 
-#: Reductions whose first argument behind the tensor is the dimension, or several of them.
+#: Reductions whose first argument after the tensor is one dimension or several.
 _ALONG = torch_tables.words("sum mean prod max min median amax amin any all argmax argmin logsumexp nansum nanmean")
 
 
 def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:
-    """The number of dimensions of what ``name`` makes of ``args``, of which ``operand`` is the first tensor."""
+    """The number of dimensions of ``name(*args)``, where ``operand`` is the first tensor in ``args``."""
     if name in torch_tables.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
         return 0
     if name in torch_tables.ONE_DIMENSIONAL:
@@ -41,7 +41,8 @@ def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs
 
 
 def along(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:
-    """The number of dimensions of what is found along one of those of ``operand``, by ``topk`` or ``max(dim=0)``."""
+    """The number of dimensions of each result of ``topk`` or ``max(dim=0)``, which work along one dimension of
+    ``operand``."""
     if operand is None or operand.ndim is None:
         return None
     if name in ("sort", "topk", "cummax", "cummin"):
@@ -63,7 +64,7 @@ def _of_operand(name: str, ndim: int, args: tuple[Value, ...], kwargs: Mapping[s
 
 
 def _spelled(sizes: tuple[Value, ...]) -> int | None:
-    """How many sizes, or dimensions, are given one by one or in a sequence of known length."""
+    """How many sizes or dimensions are passed, separately or in a sequence of known length."""
     if len(sizes) == 1 and isinstance(sizes[0], Seq):
         items = sizes[0].items
         return len(items) if items is not None and sizes[0].kind in ("tuple", "list", "size") else None

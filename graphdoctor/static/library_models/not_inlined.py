@@ -1,4 +1,5 @@
-"""Calls of functions of the scanned code that Dynamo does not look into: operators, disabled ones, other compilers'."""
+"""Calls of scanned functions that Dynamo does not inline: custom operators, disabled functions, those of other
+compilers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ OPAQUE = frozenset((
 def call(
     interpreter: Interpreter, node: cst.CSTNode, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]
 ) -> Value | None:
-    """What the call gives; None where Dynamo reads the function. ``args`` begin with the object of a method."""
+    """The result of the call; None where Dynamo inlines the function. ``args`` begin with the object of a method."""
     info = function.info
     if not info.markers:
         return None
@@ -35,7 +36,7 @@ def call(
 
 
 def _said_as(function: Function) -> str:
-    """The name of the call for rules; "" where they have nothing to say of it."""
+    """The name by which rules know the call; "" where no rule is about it."""
     info = function.info
     if "disable" in info.markers:
         return "torch.compiler.disable.__call__"

@@ -1,6 +1,6 @@
-"""What pydantic runs when it makes a model: the validators of its class, each on a field that a call passes.
+"""Models of pydantic: making one runs the validators of its class, each on a field that is passed.
 
-Code that is not Python calls them, and Dynamo compiles them as functions of their own.
+They are called by code that is not Python, so Dynamo compiles them as separate functions.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from graphdoctor.static.domain.values import UNKNOWN, Class, Function, Instance
 from graphdoctor.static.interp import calls, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 
-#: Decorators of what looks at fields, whose names they are given, and of what looks at the finished model.
+#: Decorators of validators: those of fields, which get the names of the fields, and those of the whole model.
 _OF_FIELDS = frozenset({"field_validator", "validator"})
 _OF_MODEL = "model_validator"
 
 
 def validate(interpreter: Interpreter, node: cst.CSTNode, made: Instance, passed: list[str]) -> None:
-    """Run the validators of ``made`` on the fields ``passed``; a field is what its validator gives."""
+    """Run the validators of ``made`` on the fields ``passed``. A field gets the result of its validator."""
     validators = list(_validators(made))
     for name in passed:
         for method, fields, _ in validators:
@@ -33,9 +33,9 @@ def validate(interpreter: Interpreter, node: cst.CSTNode, made: Instance, passed
 
 
 def _validators(made: Instance) -> Iterator[tuple[Function, list[str], str]]:
-    """The validators of a class, each with the fields that it is for (none: it is for the model) and its mode.
+    """The validators of a class, each with its fields (none: it validates the model) and its mode.
 
-    Not those that decide whether others look at the value (``mode="wrap"``).
+    Without those of ``mode="wrap"``, which decide themselves whether other validators run.
     """
     info = made.info
     for name in dict.fromkeys(name for known in reversed(info.mro) for name in known.attrs):

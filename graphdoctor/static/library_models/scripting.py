@@ -9,13 +9,13 @@ SCRIPTING = ("torch.jit.script", "torch.jit.trace")
 
 
 def scripted(qualname: str, code: Value) -> Value:
-    """What ``qualname``, one of ``SCRIPTING``, makes of ``code``."""
+    """The result of ``qualname``, one of ``SCRIPTING``, for ``code``."""
     return join(*(_scripted(qualname, option) for option in options(code)))
 
 
 def _scripted(qualname: str, code: Value) -> Value:
     if isinstance(code, Class):
-        # What is made of a class outside TorchScript is a Python object.
+        # Outside TorchScript, objects of a scripted class are Python objects.
         return code
     if isinstance(code, Function):
         return ExternalObject("torch.jit.ScriptFunction")

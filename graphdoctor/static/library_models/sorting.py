@@ -1,4 +1,4 @@
-"""What ``sorted``, ``max`` and ``list.sort`` compare: the elements, or what ``key=`` makes of them."""
+"""The comparisons of ``sorted``, ``max`` and ``list.sort``: of the elements, or of their keys by ``key=``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from graphdoctor.static.interp.interpreter import Interpreter
 
 
 def applied(interpreter: Interpreter, node: cst.CSTNode, function: Value, element: Value) -> Value:
-    """What ``function`` gives for an element."""
+    """The result of ``function`` for an element."""
     return join(*(calls.apply(interpreter, node, option, (element,), {}) for option in options(function)))
 
 
 def compared(interpreter: Interpreter, node: cst.CSTNode, element: Value, kwargs: dict[str, Value]) -> None:
-    """Emit ``Truth`` where elements, or what ``key=`` makes of them, are tensors that Python compares."""
+    """Emit ``Truth`` where the elements, or their keys by ``key=``, are tensors that Python compares."""
     key = kwargs.get("key", NONE)
     keys = element if key == NONE else applied(interpreter, node, key, element)
     tensor = next((v for v in walk(keys, 1) if isinstance(v, Tensor)), None)

@@ -1,4 +1,4 @@
-"""Text that is known: what joining it, formatting it and searching in it give."""
+"""Strings of which the text is known, at least in part: joining, formatting and searching them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from math import prod
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import Const, Mapping, NameOf, PythonValue, Seq, Value
 
-#: How many texts one expression is followed as.
+#: The number of alternatives of one string; with more it is unknown.
 _MOST = 16
 
 _SOME = Seq("list", None, PythonValue("str"))
-#: One of some words: to search for it takes no longer than the texts are long, whoever wrote them.
+#: A pattern of alternative words. It comes from a stranger; searching for such a one takes linear time.
 _WORDS = re.compile(r"\w+(\|\w+)*|\(\w+(\|\w+)*\)")
 
 
 def text(value: Value) -> str | None:
-    """The text that ``value`` is; None where it is another value or not known."""
+    """The text of ``value``; None where it is no string or not known."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 
@@ -34,7 +34,7 @@ def joined(separator: Value, parts: Iterable[Value]) -> Value:
 
 
 def _around(parts: Sequence[Value]) -> PythonValue:
-    """Text of which only the first and the last of ``parts`` are known, if they are."""
+    """A string that begins and ends like the first and the last of ``parts``, as far as these are known."""
     begin, end = (_end_of(parts[0], 0), _end_of(parts[-1], 1)) if parts else ("", "")
     return PythonValue("str", affixes=(begin, end) if begin or end else None)
 
@@ -67,7 +67,7 @@ def interpolated(form: str | bytes) -> Value:
 
 
 def parts(value: Value) -> Iterable[Value]:
-    """What ``join`` takes out of ``value``: the items of a list, the keys of a table."""
+    """The strings that ``join`` takes from ``value``: the items of a list, the keys of a dict."""
     if isinstance(value, Seq) and value.items is not None:
         return value.items
     if isinstance(value, Mapping) and value.rest is None:
@@ -86,7 +86,7 @@ def found(pattern: Value, where: Value) -> Value:
 
 
 def method(name: str, of: Value) -> Value:
-    """What the method ``name`` of a text that is not known gives."""
+    """The result of the method ``name`` of an unknown string."""
     if name in ("lower", "upper", "strip") and isinstance(of, PythonValue) and isinstance(of.sample, str):
         return PythonValue("str", sample=getattr(of.sample, name)())
     if name in ("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower"):

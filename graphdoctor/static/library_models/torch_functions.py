@@ -1,9 +1,9 @@
-"""Calls into torch: what its functions and modules give back, and which arguments they read as Python numbers."""
+"""Calls into torch: the results of its functions, and the arguments that they read as Python numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeGuard
 
 import libcst as cst
 
@@ -11,120 +11,68 @@ from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Convert, Decide
 from graphdoctor.static.domain.value_functions import is_read, join, may_be_tensor, options, tensor_of, walk
 from graphdoctor.static.domain.values import (
-    STAR,
     UNKNOWN,
     Const,
     External,
     ExternalObject,
-    Mapping,
     Partial,
     PythonValue,
     Seq,
     Tensor,
-    TorchModule,
     Value,
 )
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import checkpoints, dimensions, literals, unknown_numbers
+from graphdoctor.static.library_models import checkpoints, dimensions, literals, torch_layers, unknown_numbers
 from graphdoctor.static.library_models.scripting import SCRIPTING, scripted
 
 Kwargs = dict[str, Value]
 
 
-#: What gives back the function that it is given.
-_SAME = frozenset((
+#: Functions that give back their first argument.
+_GIVE_BACK = (
     "torch.jit.ignore", "torch.jit.unused", "torch.jit.export", "torch.compiler.allow_in_graph",
-    "torch.compiler.nonstrict_trace", "torch._dynamo.allow_in_graph",
-))  # fmt: skip
+    "torch.compiler.nonstrict_trace", "torch._dynamo.allow_in_graph", "torch.no_grad", "torch.autograd.Variable",
+)  # fmt: skip
 
-
-def _extension_name(args: tuple[Value, ...], kwargs: Kwargs) -> str:
-    """What an extension is called by the call that builds it."""
-    name = kwargs.get("name", args[0] if args else UNKNOWN)
-    return name.value if isinstance(name, Const) and isinstance(name.value, str) else "built"
+#: Results that do not depend on the arguments. What was saved, or made by another repository, may be anything.
+_CONSTANT_RESULTS: dict[str, Value] = {
+    "torch.nn.utils.rnn.pad_packed_sequence": Seq("tuple", (Tensor(), Tensor("int", 1))),
+    "torch.nn.utils.clip_grad_norm_": Tensor("float", 0),
+    "torch.distributions.kl_divergence": Tensor("float"),
+    "torch.distributions.kl.kl_divergence": Tensor("float"),
+    **dict.fromkeys(torch_tables.CAUSAL_MASKS, Tensor("float", 2)),
+    **dict.fromkeys(("torch.load", "torch.hub.load"), UNKNOWN),
+    **dict.fromkeys((f"torch.func.{name}" for name in ("grad", "jacrev", "jacfwd", "vjp", "jvp")), UNKNOWN),
+    **dict.fromkeys(("torch.func.functional_call", "torch.vmap", "torch.func.vmap"), UNKNOWN),
+}
 
 
 def call_torch(
     interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
     """The result of a function or class of torch, by its dotted name."""
-    name = qualname.rpartition(".")[2]
     if torch_tables.is_torch_module(qualname):
-        frame = interpreter.frame
-        if frame.compiled and frame.function is not None and frame.function.name == "__init__":
-            # Dynamo gives a constructor up at the first layer it builds, and does not look at the rest.
-            frame.muted = True
-        return torch_module(qualname, args)
-    if qualname in ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"):
-        held = tensor_of(args[0]) if args and qualname == "torch.nn.Buffer" else None
-        return replace(held, owned=True, argument=False, constant=False) if held else Tensor("float", owned=True)
-    if qualname in checkpoints.NAMES and args:
-        return checkpoints.call(interpreter, node, qualname, args, kwargs)
-    if qualname == "torch.cond" and len(args) >= 3:
-        operands = iteration.elements(interpreter, None, args[3])[0] if len(args) > 3 else []
-        with interpreter.path(conditional=True):
-            return join(*(calls.apply(interpreter, node, arm, tuple(operands or ()), {}) for arm in args[1:3]))
-    if qualname in SCRIPTING and args:
-        return scripted(qualname, args[0])
-    if qualname in _SAME and args:
-        return args[0]
-    if qualname in ("torch.compiler.disable", "torch._dynamo.disable") and args:
-        return ExternalObject("torch.compiler.disable")
-    if qualname in ("torch.vmap", "torch.func.vmap", "torch.func.grad", "torch.func.functional_call"):
-        return Partial(args[0]) if qualname.endswith("vmap") and args else UNKNOWN
-    if qualname in ("torch.func.jacrev", "torch.func.jacfwd", "torch.func.vjp", "torch.func.jvp"):
-        return UNKNOWN
-    if qualname == "torch.is_tensor" and args:
-        return Const(True) if isinstance(args[0], Tensor) and args[0].is_known else PythonValue("bool")
-    if qualname in ("torch.load", "torch.hub.load"):
-        # What was saved, or made by the other repository, may be anything.
-        return UNKNOWN
-    if qualname in ("torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"):
-        # The functions of one that is no Python module are operators, under ``torch.ops``.
-        is_module = kwargs.get("is_python_module", Const(True)) == Const(True)
-        return External(f"{torch_tables.EXTENSION}{_extension_name(args, kwargs)}") if is_module else UNKNOWN
-    if qualname in _GIVES:
-        return _GIVES[qualname]
-    if qualname.startswith("torch.distributions."):
-        # ``Independent`` counts dimensions as another one; what is asked of it is asked of the one that it is made of.
+        return _new_layer(interpreter, qualname, args)
+    function = _FUNCTIONS.get(qualname) or (_FUNCTIONS_OF_FIRST.get(qualname) if args else None)
+    if function is not None:
+        return function(interpreter, node, qualname, args, kwargs)
+    if qualname in _CONSTANT_RESULTS:
+        return _CONSTANT_RESULTS[qualname]
+    package, _, name = qualname.rpartition(".")
+    if package.split(".")[:2] == ["torch", "distributions"]:
+        # ``Independent`` counts dimensions differently; all else it takes from the distribution that it is made of.
         wraps = name == "Independent" and args and isinstance(args[0], ExternalObject)
         return args[0] if wraps else ExternalObject(qualname)
-    if qualname in ("torch.no_grad", "torch.autograd.Variable") and args:
-        return args[0]
-    package = qualname[: -len(name) - 1]
     if package == "torch._C" and name.startswith(("_is_", "_are_", "_has_")):
         return PythonValue("bool")
     if package in ("torch", "torch._C", "torch._VF"):
-        if name in ("tensor", "as_tensor", "asarray") and args:
-            made = literals.from_literal(args[0])
-            return replace(made, dtype=_result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
-        if name in torch_tables.TORCH_PYTHON:
-            return (
-                ExternalObject(qualname)
-                if torch_tables.TORCH_PYTHON[name] == "object"
-                else PythonValue(torch_tables.TORCH_PYTHON[name])
-            )
-        read_numbers(interpreter, node, qualname, args, kwargs)
-        return tensor_call(interpreter, name, args, kwargs, function=True)
+        return _call_in_torch(interpreter, node, qualname, args, kwargs)
     if package == "torch.nn.functional" and name.startswith("_"):
-        # Helpers of torch's own: some check shapes, and give a bool or nothing.
+        # Private helpers of torch: some check shapes, and give a bool or nothing.
         return UNKNOWN
     if qualname.startswith(torch_tables.TENSOR_NAMESPACES):
-        read_numbers(interpreter, node, qualname, args, kwargs)
-        if name == "matrix_rank":
-            return Tensor("int", 0)
-        if (
-            package == "torch.nn.functional"
-            and name.startswith(("max_pool", "adaptive_max_pool"))
-            and "return_indices" in kwargs
-        ):
-            return Seq("tuple", (Tensor("float"), Tensor("int")))
-        return tensor_call(interpreter, name, args, kwargs, function=True)
-    if qualname == "torch.nn.utils.clip_grad_norm_":
-        return Tensor("float", 0)
-    if qualname in torch_tables.CAUSAL_MASKS:
-        return Tensor("float", 2)
+        return _call_in_tensor_namespace(interpreter, node, qualname, args, kwargs)
     if package in ("torch.cuda", "torch.backends.cuda", "torch.distributed", "torch.mps", "torch.xpu"):
         return PythonValue("bool" if name.startswith("is_") else "object")
     if package.startswith("torch.nn.init"):
@@ -132,11 +80,107 @@ def call_torch(
     return interpreter.build(node, qualname, args, kwargs)
 
 
-#: What some functions outside the namespaces of tensors give.
-_GIVES: dict[str, Value] = {
-    "torch.nn.utils.rnn.pad_packed_sequence": Seq("tuple", (Tensor(), Tensor("int", 1))),
-    "torch.distributions.kl_divergence": Tensor("float"),
-    "torch.distributions.kl.kl_divergence": Tensor("float"),
+def _new_layer(interpreter: Interpreter, qualname: str, args: tuple[Value, ...]) -> Value:
+    """The layer that the constructor ``qualname`` makes."""
+    frame = interpreter.frame
+    if frame.compiled and frame.function is not None and frame.function.name == "__init__":
+        # Dynamo gives up a constructor at the first layer that it builds, and does not look at the rest.
+        frame.muted = True
+    return torch_layers.new_layer(qualname, args)
+
+
+def _call_in_torch(
+    interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """The result of ``torch.name(...)``."""
+    name = qualname.rpartition(".")[2]
+    if name in ("tensor", "as_tensor", "asarray") and args:
+        made = literals.from_literal(args[0])
+        return replace(made, dtype=_result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
+    kind = torch_tables.TORCH_PYTHON.get(name)
+    if kind is not None:
+        return ExternalObject(qualname) if kind == "object" else PythonValue(kind)
+    read_numbers(interpreter, node, qualname, args, kwargs)
+    return tensor_call(interpreter, name, args, kwargs, function=True)
+
+
+def _call_in_tensor_namespace(
+    interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """The result of a function of a namespace whose functions compute tensors, such as ``torch.linalg``."""
+    package, _, name = qualname.rpartition(".")
+    read_numbers(interpreter, node, qualname, args, kwargs)
+    if name == "matrix_rank":
+        return Tensor("int", 0)
+    is_max_pool = package == "torch.nn.functional" and name.startswith(("max_pool", "adaptive_max_pool"))
+    if is_max_pool and "return_indices" in kwargs:
+        return Seq("tuple", (Tensor("float"), Tensor("int")))
+    return tensor_call(interpreter, name, args, kwargs, function=True)
+
+
+def _parameter(*_: object) -> Value:
+    return Tensor("float", owned=True)
+
+
+def _buffer(
+    _interpreter: Interpreter, _node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], _kwargs: Kwargs
+) -> Value:
+    held = tensor_of(args[0]) if args else None
+    return replace(held, owned=True, argument=False, constant=False) if held else Tensor("float", owned=True)
+
+
+def _cond(
+    interpreter: Interpreter, node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """``torch.cond(test, when_true, when_false, operands)``."""
+    if len(args) < 3:
+        return tensor_call(interpreter, "cond", args, kwargs, function=True)
+    operands = iteration.elements(interpreter, None, args[3])[0] if len(args) > 3 else []
+    with interpreter.path(conditional=True):
+        return join(*(calls.apply(interpreter, node, arm, tuple(operands or ()), {}) for arm in args[1:3]))
+
+
+def _load_extension(
+    _interpreter: Interpreter, _node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """An extension in C++. The functions of one that is no Python module are operators, under ``torch.ops``."""
+    if kwargs.get("is_python_module", Const(True)) != Const(True):
+        return UNKNOWN
+    name = kwargs.get("name", args[0] if args else UNKNOWN)
+    known = name.value if isinstance(name, Const) and isinstance(name.value, str) else "built"
+    return External(f"{torch_tables.EXTENSION}{known}")
+
+
+def _is_tensor(
+    _interpreter: Interpreter, _node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], _kwargs: Kwargs
+) -> Value:
+    return Const(True) if isinstance(args[0], Tensor) and args[0].is_known else PythonValue("bool")
+
+
+_Function = Callable[[Interpreter, cst.CSTNode, str, tuple[Value, ...], Kwargs], Value]
+
+#: What gives the result of a function, by its name.
+_FUNCTIONS: dict[str, _Function] = {
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.parameter.Parameter": _parameter,
+    "torch.nn.Buffer": _buffer,
+    "torch.utils.cpp_extension.load": _load_extension,
+    "torch.utils.cpp_extension.load_inline": _load_extension,
+}
+
+#: The same for functions that need a first argument; without one they are like any other of their package.
+_FUNCTIONS_OF_FIRST: dict[str, _Function] = {
+    "torch.cond": _cond,
+    "torch.is_tensor": _is_tensor,
+    **dict.fromkeys(checkpoints.NAMES, checkpoints.call),
+    **dict.fromkeys(SCRIPTING, lambda _interpreter, _node, name, args, _kwargs: scripted(name, args[0])),
+    **dict.fromkeys(_GIVE_BACK, lambda _interpreter, _node, _name, args, _kwargs: args[0]),
+    **dict.fromkeys(
+        ("torch.compiler.disable", "torch._dynamo.disable"), lambda *_: ExternalObject("torch.compiler.disable")
+    ),
+    **dict.fromkeys(
+        ("torch.vmap", "torch.func.vmap"), lambda _interpreter, _node, _name, args, _kwargs: Partial(args[0])
+    ),
 }
 
 
@@ -302,53 +346,3 @@ def _result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kw
         fill = kwargs.get("fill_value") or (args[1] if len(args) > 1 else UNKNOWN)
         return literals.from_literal(fill).dtype if isinstance(fill, (Const, PythonValue)) else None
     return None
-
-
-def is_layer(value: Value) -> TypeGuard[External]:
-    """Whether ``value`` is a class of torch's layers that hold none of their arguments."""
-    return (
-        type(value) is External
-        and torch_tables.is_torch_module(value.qualname)
-        and not value.qualname.endswith(("ModuleList", "Sequential", "ModuleDict"))
-    )
-
-
-def torch_module(qualname: str, args: tuple[Value, ...]) -> TorchModule:
-    """A layer or container of torch, with the children that it was given."""
-    name = qualname.rpartition(".")[2]
-    if name == "ModuleList":
-        return TorchModule(qualname, args[0] if args else Seq("list", None, UNKNOWN))
-    if name == "Sequential":
-        if len(args) == 1 and isinstance(args[0], Mapping):
-            return TorchModule(qualname, Seq("list", tuple(v for _, v in args[0].items)))
-        unknown = any(isinstance(a, Seq) and a.kind == STAR for a in args)
-        return TorchModule(
-            qualname,
-            Seq("list", None, join(*(a.element if isinstance(a, Seq) else a for a in args)))
-            if unknown
-            else Seq("list", args),
-        )
-    if name in ("ModuleDict", "ParameterDict"):
-        return TorchModule(qualname, args[0] if args else Mapping((), UNKNOWN))
-    return TorchModule(qualname)
-
-
-def call_module(
-    interpreter: Interpreter, node: cst.CSTNode, module: TorchModule, args: tuple[Value, ...], _kwargs: Kwargs
-) -> Value:
-    """The result of calling one of torch's own modules; the children of a container are followed."""
-    name = module.qualname.rpartition(".")[2]
-    if name == "Sequential" and module.children is not None:
-        items, element = iteration.elements(interpreter, None, module.children)
-        value = args[0] if args else UNKNOWN
-        for child in items if items is not None else [element]:
-            value = join(*(calls.apply(interpreter, node, option, (value,), {}) for option in options(child)))
-        return value
-    if name == "Identity":
-        return args[0] if args else UNKNOWN
-    if name in torch_tables.TUPLE_MODULES:
-        state = Tensor("float")
-        return Seq("tuple", (state, Seq("tuple", (state, state)) if name == "LSTM" else state))
-    if name in ("ModuleList", "ModuleDict", "Module"):
-        return UNKNOWN
-    return Tensor("float")

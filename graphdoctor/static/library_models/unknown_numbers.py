@@ -1,7 +1,7 @@
 """Numbers that have no value in the trace: read from tensor data, or drawn by Python's ``random`` in compiled code.
 
-Dynamo makes inputs of the graph of the latter, and takes them for tensors: ``x * t`` and ``t < 1`` are traced, and what
-needs the number itself ends the graph. Behind that, it is a plain number.
+Dynamo makes inputs of the graph of drawn numbers, and treats them as tensors: ``x * t`` and ``t < 1`` are traced, and
+an operation that needs the number itself ends the graph. After that, it is a plain number.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NUMBERS = ("int", "float", "bool", "number")
 
 
 def number_of(interpreter: Interpreter, value: Value, kind: str) -> PythonValue:
-    """What ``item``, ``int`` or the like reads from the tensor ``value``.
+    """The number that ``item``, ``int`` or the like reads from the tensor ``value``.
 
-    A flag has two values at most, and numpy's numbers end the graph in any case: these are not marked.
+    Flags, which have two values at most, and numbers of numpy, which end the graph anyway, are not marked.
     """
     tensor = tensor_of(value)
     symbol = interpreter.frame.compiled and tensor is not None and not tensor.numpy and not tensor.constant
@@ -34,7 +34,7 @@ def number_of(interpreter: Interpreter, value: Value, kind: str) -> PythonValue:
 def draw(
     interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Value, ...], generator: bool = False
 ) -> PythonValue:
-    """What ``random.<name>(*args)`` gives, or the method of a ``generator``, whose ``random()`` is traced too."""
+    """The result of ``random.<name>(*args)``, or of the method of a ``generator``, whose ``random()`` is traced too."""
     for value in args:
         need(interpreter, node, value)
     if name in _KINDS or (generator and name == "random"):
@@ -43,7 +43,7 @@ def draw(
 
 
 def need(interpreter: Interpreter, node: cst.CSTNode, value: Value) -> Value:
-    """Emit ``NeedDrawn`` where ``value``, which ``node`` needs, is such a number. It is plain then, and returned so."""
+    """Emit ``NeedDrawn`` where ``value``, which ``node`` needs, is a drawn number. Returns it as a plain number."""
     if not may_be_drawn(value):
         return value
     interpreter.emit(NeedDrawn, node, sure=is_drawn(value))
@@ -56,19 +56,20 @@ def _plain(value: Value) -> Value:
 
 
 def need_in_arithmetic(interpreter: Interpreter, node: cst.CSTNode, left: Value, right: Value) -> None:
-    """Emit ``NeedDrawn`` for an operator with such a number and what is surely no tensor."""
+    """Emit ``NeedDrawn`` for an operator between a drawn number and a value that is surely no tensor."""
     if (may_be_drawn(left) and _is_plain(right)) or (may_be_drawn(right) and _is_plain(left)):
         need(interpreter, node, left if may_be_drawn(left) else right)
 
 
 def need_in_comparison(interpreter: Interpreter, node: cst.CSTNode, operator: str, left: Value, right: Value) -> None:
-    """Emit ``NeedDrawn`` where such a number is looked for in a container, or compared with another one."""
+    """Emit ``NeedDrawn`` where a drawn number is compared with another, or looked for in a container."""
     if is_drawn(left) and (operator in ("In", "NotIn") or is_drawn(right)):
         need(interpreter, node, left)
 
 
 def decide(interpreter: Interpreter, node: cst.CSTNode, value: Value, branch: cst.CSTNode | None) -> None:
-    """Such a number decides ``branch``. ``NeedDrawn`` is emitted where it is one of several operands of the test."""
+    """Note that a drawn number decides ``branch``. Emits ``NeedDrawn`` where it is one of several operands of the
+    test."""
     if type(getattr(branch, "test", None)) is cst.BooleanOperation:
         need(interpreter, node, value)
     else:

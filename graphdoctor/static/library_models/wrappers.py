@@ -1,8 +1,8 @@
-"""What decorators of other modules put around a call, which is traced with it.
+"""Wrappers that decorators of other modules put around a call, and that are traced with it.
 
-A call gives what the decorated function gives, as if there were no decorator, since of what passes through ``*args``
-and ``**kwargs`` little would be known. So the function that takes its place is interpreted beside it, once for each
-decorator, with arguments of which nothing is known; only what runs in every call of it is said.
+The result of a call is that of the decorated function, as if there were no decorator, since little would be known of
+values that pass through ``*args`` and ``**kwargs``. The wrapper is interpreted separately, once for each decorator,
+with unknown arguments, and only code that runs in every call of it is reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KWARGS: dict[str, Value] = {"**": UNKNOWN}
 
 
 def interpret_wrappers(interpreter: Interpreter, node: cst.CSTNode, info: FunctionInfo) -> None:
-    """Interpret what the decorators of ``info``, a function that is called at ``node``, put around it."""
+    """Interpret the wrappers that decorators put around ``info``, a function that is called at ``node``."""
     frame = interpreter.frame
     if not info.wrappers or frame.conditional or frame.untaken or frame.muted:
         return
@@ -35,7 +35,7 @@ def interpret_wrappers(interpreter: Interpreter, node: cst.CSTNode, info: Functi
 
 
 def wrapped_by(interpreter: Interpreter, node: cst.BaseExpression, decorator: Function) -> list[Function]:
-    """The functions, one of which takes the place of what the decorator ``node`` decorates, by ``decorator``."""
+    """The wrappers of which ``decorator``, written as ``node``, puts one in the place of the decorated function."""
     info = decorator.info
     if info.effect.wrapper is not None:
         if info.wrapper is None:
@@ -60,7 +60,7 @@ def _made(decorator: FunctionInfo, node: cst.FunctionDef) -> Function:
 
 
 def _made_elsewhere(interpreter: Interpreter, node: cst.BaseExpression, decorator: Function) -> list[Function]:
-    """What comes out where ``decorator`` is called with a function of which nothing is known."""
+    """The result of calling ``decorator`` with an unknown function."""
     frame = interpreter.frame
     saved, frame.guessed = frame.guessed, True
     try:

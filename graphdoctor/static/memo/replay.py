@@ -48,7 +48,7 @@ _FEWEST_STEPS = 40
 #: Objects that arguments may hold, and outcomes that are kept for the same arguments.
 _MOST_OBJECTS = 40
 _MOST_OUTCOMES = 12
-#: Callers behind which the depth of the call may matter.
+#: Callers after which the depth of the call may matter.
 _DEEPEST = 12
 _PLAIN = frozenset((Const, Tensor, PythonValue, Unknown, External, Imported, LazyText))
 #: What lookups are asked with, and give, beside classes, functions and containers.
@@ -102,11 +102,19 @@ class CallCache:
         try:
             arguments, contents = state.arguments(names)
             flags = frame.compiled, builds, frame.conditional, frame.untaken, frame.guessed, bool(frame.whole_frame)
-            key = info, arguments, contents, state.class_facts(), flags, interpreter.fresh, interpreter.dynamic
-            known = *self._known.get(key, ()), *interpreter.outcomes.get(key, ())
+            key = (
+                info,
+                arguments,
+                contents,
+                state.class_facts(),
+                flags,
+                interpreter.has_sample,
+                interpreter.has_dynamic_sizes,
+            )
+            known = *self._known.get(key, ()), *interpreter.constructor_summaries.get(key, ())
         except (_NotCacheable, TypeError):
             return None
-        return Call(interpreter, state, contents, known, partial(self._keep, interpreter.outcomes, key))
+        return Call(interpreter, state, contents, known, partial(self._keep, interpreter.constructor_summaries, key))
 
     def _keep(self, of_file: CallSummaries, key: Hashable, outcome: CallSummary, any_file: bool) -> None:
         outcomes = (self._known if any_file else of_file).setdefault(key, [])
@@ -135,7 +143,7 @@ class Call:
         self._graph_ends = interpreter.graph_ends
         self._first = len(interpreter.sink.hits)
         _, *self._others = interpreter.noted()
-        self._begun = interpreter.begun
+        self._begun = interpreter.assigned_first
 
     def replayed(self) -> Value | None:
         """The result of the call, where a summary of it can be replayed."""
@@ -156,7 +164,7 @@ class Call:
                     name in attrs and kinds(attrs[name]) != kinds(before) for name, before in instance.attrs.items()
                 ):
                     instance.changes += 1
-                    self._interpreter.changes += 1
+                    self._interpreter.kinds_stored += 1
                 instance.attrs = attrs
         interpreter = self._interpreter
         interpreter.sink.repeat(outcome.hits, outcome.whole_frame, interpreter.frame.whole_frame)
@@ -187,7 +195,8 @@ class Call:
         quick = interpreter.steps - self._steps < _FEWEST_STEPS
         # Of what is noted a summary holds only the hits. A region that begins in the call says that the file compiles
         # something.
-        if quick or [*interpreter.noted()[1:]] != self._others or None in log or interpreter.begun is not self._begun:
+        others = [*interpreter.noted()[1:]]
+        if quick or others != self._others or None in log or interpreter.assigned_first is not self._begun:
             return
         try:
             frozen = state.frozen(result)

@@ -6,7 +6,7 @@ constructor of a file is annotated with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from collections.abc import Mapping as Names
 from typing import TYPE_CHECKING
 
@@ -47,19 +47,18 @@ class _Known:
 class Summaries:
     """The results of calls by their arguments, with the lookups in classes that ``lookups`` recorded meanwhile.
 
-    ``noted`` counts what calls leave behind besides their results.
+    ``noted``, as ``Interpreter.noted`` gives it, counts what calls leave behind besides their results.
     """
 
-    def __init__(self, lookups: LookupLog, noted: Callable[[], tuple[int, ...]]) -> None:
+    def __init__(self, lookups: LookupLog) -> None:
         self._lookups = lookups
-        self._noted = noted
         self._known: dict[Hashable, list[_Known]] = {}
         #: How often a result was taken of a call that may have left something behind.
         self._taken = 0
 
-    def mark(self) -> Mark:
+    def mark(self, noted: tuple[int, ...]) -> Mark:
         """To be taken when a call begins."""
-        return Mark(self._lookups.position(), (*self._noted(), self._taken))
+        return Mark(self._lookups.position(), (*noted, self._taken))
 
     def find(self, key: Hashable, frame: Frame) -> Value | None:
         """The result of a call from ``frame``, where one from a path that is at least as sure was interpreted.
@@ -79,11 +78,13 @@ class Summaries:
                 return known.value
         return None
 
-    def keep(self, key: Hashable, frame: Frame, value: Value, mark: Mark | None = None) -> None:
+    def keep(
+        self, key: Hashable, frame: Frame, value: Value, mark: Mark | None = None, noted: tuple[int, ...] = ()
+    ) -> None:
         """Remember the result of a call from ``frame`` that began at ``mark``."""
         block = frame.whole_frame if frame.compiled else None
         path = frame.muted, frame.conditional, frame.untaken, frame.recomputed, block
-        left_nothing = mark is not None and mark.noted == (*self._noted(), self._taken)
+        left_nothing = mark is not None and mark.noted == (*noted, self._taken)
         lookups = self._lookups.since(mark.lookups) if mark is not None and left_nothing else None
         self._known.setdefault(key, []).append(_Known(path, value, self._recording(), lookups))
 

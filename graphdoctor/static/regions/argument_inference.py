@@ -18,7 +18,7 @@ OF_MODULES = words("device dtype cpu cuda half float double bfloat16 requires_gr
 
 
 def uses_of(info: FunctionInfo) -> tuple[set[str], set[str]]:
-    """``uses`` of the body of a function, which is read once: it is entered, and others give it their arguments."""
+    """``uses`` of the body of a function, computed once: the function may be entered, and called by others."""
     if info.uses is None:
         tensors, numbers = uses(info.body)
         tensors -= _rebound(info.body, tensors)
@@ -100,7 +100,7 @@ def _compared(node: cst.Assign) -> Iterator[tuple[str, str]]:
         yield target.value, value.left.value
 
 
-#: What is asked of a comparison of a tensor, and of no ``bool``.
+#: Attributes and methods of a comparison that only a tensor has, not a ``bool``.
 _OF_MASKS = words("sum any all float long int nonzero to view unsqueeze squeeze")
 
 
@@ -115,7 +115,7 @@ def _selects(node: cst.Subscript, masks: Mapping[str, str]) -> bool:
 
 
 def _masks(node: cst.Subscript) -> Iterator[str]:
-    """The names in an index that stand for masks: ``x[~padding]``, ``x[mask]`` by what it is called."""
+    """The names in an index that are masks: ``x[~padding]``, or ``x[mask]`` by its name."""
     for element in node.slice:
         index = element.slice.value if type(element.slice) is cst.Index else None
         if type(index) is cst.UnaryOperation and type(index.operator) is cst.BitInvert:
@@ -126,15 +126,15 @@ def _masks(node: cst.Subscript) -> Iterator[str]:
 
 
 def is_called_mask(name: str) -> bool:
-    """Whether a name says of an index that it is a mask, by custom: ``mask``, ``fg_masks``, not ``index_or_mask``."""
+    """Whether the name of an index is by custom that of a mask: ``mask``, ``fg_masks``, not ``index_or_mask``."""
     words_of = name.split("_")
     return words_of[-1] in ("mask", "masks") and "or" not in words_of
 
 
 def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
-    """Names in ``body`` of which nothing is used but what a condition asks of them: ``if flag``, ``if weight > 0``.
+    """Names in ``body`` that occur in conditions alone: ``if flag``, ``if weight > 0``.
 
-    So modes and flags are used. Of a tensor the values are used elsewhere, too.
+    Modes and flags are used in this way; the values of a tensor are used elsewhere, too.
     """
     asked: list[str] = []
     other: list[str] = []
@@ -182,7 +182,7 @@ def _counted(node: cst.BaseExpression) -> Iterator[cst.Name]:
 
 
 def _counters(test: cst.BaseExpression) -> Iterator[str]:
-    """The names in a condition that are asked like a counter is: ``if step % every == 0``."""
+    """The names in a condition that are tested like a counter: ``if step % every == 0``."""
     if type(test) is cst.BooleanOperation:
         yield from _counters(test.left)
         yield from _counters(test.right)
@@ -213,7 +213,8 @@ def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
 
 
 def _holding(element: cst.BaseExpression, loop: cst.CompFor) -> Iterator[str]:
-    """The name of what a comprehension goes through to get ``element``: ``keys`` for ``k`` in ``zip(keys, values)``."""
+    """The name of the container from which a comprehension takes ``element``: ``keys`` for ``k`` in ``zip(keys,
+    values)``."""
     targets: list[cst.BaseExpression] = [loop.target]
     values = [loop.iter]
     if type(loop.target) is cst.Tuple and type(loop.iter) is cst.Call and _is_named(loop.iter.func, "zip"):
@@ -228,9 +229,9 @@ def _is_named(node: cst.BaseExpression, name: str) -> bool:
 
 
 def _may_be_of_others(node: cst.Call) -> bool:
-    """Whether a method with the name of a tensor's is called as other objects have it.
+    """Whether the method of a tensor is called in a way that other objects have it.
 
-    Text is split at text, sets and writers have something added, and loggers log a message.
+    Strings are split at a string, sets and writers have something added, and loggers log a message.
     """
     if type(node.func) is not cst.Attribute or not node.args:
         return False
@@ -240,7 +241,7 @@ def _may_be_of_others(node: cst.Call) -> bool:
 
 
 def _terms(node: cst.BaseExpression | None) -> Iterator[str]:
-    """The names in a name, or in what is computed of names alone."""
+    """The names in an expression that is a name, or computed of names alone."""
     if type(node) is cst.Name:
         yield node.value
     elif type(node) is cst.BinaryOperation:
@@ -303,7 +304,7 @@ def _takes_tensor(func: cst.Attribute) -> bool:
     return name not in _OTHER_ARGUMENTS
 
 
-#: Packages of torch whose functions work on tensors.
+#: Packages of torch whose functions take tensors.
 _NAMESPACES = words("functional linalg fft special") | {""}
 
 #: Functions of torch whose first argument is a number, a list, a name, a function or anything.

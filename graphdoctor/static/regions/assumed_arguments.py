@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static.domain.program import METRICS, FunctionInfo
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.torch_tables import words
 from graphdoctor.static.domain.value_functions import as_arguments, join, options
 from graphdoctor.static.domain.values import (
@@ -33,13 +34,13 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
     if function.bound is not None:
         params = params[1:]
     names = [p.name.value for p in params]
-    # Only what is not annotated is judged by its use.
+    # Only parameters without an annotation are judged by their use.
     tensors, numbers = uses_of(info) if any(p.annotation is None for p in params) else (set[str](), set[str]())
     open_names = {p.name.value for p in params if p.annotation is None} - tensors - numbers
     given = passed_on(interpreter, function, open_names)
     called = _is_called(info)
     if called:
-        # What it takes is a tensor by custom, unless it has a default.
+        # A parameter without a default is a tensor by custom.
         given = {name for name in given[0] if info.defaults.get(name) == NONE}, given[1]
     tensors, numbers = tensors | given[0], numbers | given[1]
     if not called:
@@ -57,29 +58,29 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         found[names[0]] = Mapping((), _BY_CUSTOM)
     if any(_is_by_custom(value) for value in found.values()):
         mappings = keyed(info.body)
-        # A batch holds tensors, by custom too.
+        # By custom a batch holds tensors.
         found |= {n: Mapping((), value) for n, value in found.items() if n in mappings and _is_by_custom(value)}
     return found
 
 
-#: What a forward is given, where nothing else is known.
+#: The arguments of a forward of which nothing is known.
 _BY_CUSTOM = Tensor(is_known=False, argument=True)
 
 
 def _is_plain_dict(annotation: cst.Annotation | None) -> bool:
-    """Whether an annotation says ``dict`` and not of what, as for the batch that a forward is given."""
+    """Whether an annotation is ``dict`` without types, as that of the batch that a forward gets."""
     named = annotation.annotation if annotation is not None else None
     return isinstance(named, cst.Name) and named.value in ("dict", "Dict")
 
 
 def _is_called(info: FunctionInfo) -> bool:
-    """Whether a call of an object passes its arguments to ``info``.
+    """Whether calling an object passes its arguments to ``info``: a forward, or a method that a forward calls.
 
-    It is a forward, what a metric has for one, or what a forward in another package calls.
+    That is ``update`` of a metric, or a method that the forward of a base in another package calls.
     """
     if info.owner is None or info.name == "forward":
         return info.name == "forward"
-    metric = info.name == "update" and info.owner.derives(*METRICS)
+    metric = info.name == "update" and info.owner.derives(*torch_tables.METRICS)
     return metric or (info.name.startswith("forward_") and info.owner.lookup("forward") is None)
 
 
@@ -106,7 +107,7 @@ def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evi
 
 
 def _without_arrays(declared: Value) -> Value:
-    """Of what may be an array of numpy or a tensor, compiled code gets the tensor."""
+    """``value`` without numpy arrays where it may be a tensor: compiled code gets the tensor."""
     parts = options(declared)
     if not any(isinstance(part, Tensor) and not part.numpy for part in parts):
         return declared

@@ -11,7 +11,7 @@ from graphdoctor.static.regions.entering import default_module, enter, was_calle
 from graphdoctor.static.regions.offered import NO_METHODS
 from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
-#: What undoes the forward takes as much as that, by any names.
+#: Methods that undo the forward: they take as many arguments as it, under any names.
 _UNDOES = "inverse"
 
 

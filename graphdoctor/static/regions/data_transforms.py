@@ -1,4 +1,4 @@
-"""Modules that work on samples in a loader's processes, as augmentations do: nobody compiles them."""
+"""Modules that transform samples in the processes of a loader, such as augmentations: nobody compiles them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _used(interpreter: Interpreter, module: ModuleInfo, node: cst.CSTNode) -> It
 
 
 def draws(node: cst.CSTNode) -> bool:
-    """Whether ``node`` names what draws random numbers: ``torch.rand(1)``, ``np.random``, ``random.choice``."""
+    """Whether ``node`` names a source of random numbers: ``torch.rand(1)``, ``np.random``, ``random.choice``."""
     return (type(node) is cst.Attribute and node.attr.value.startswith("rand")) or (
         type(node) is cst.Name and node.value == "random"
     )

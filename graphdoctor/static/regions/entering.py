@@ -63,7 +63,7 @@ def enter(
     if function.bound is None and function.info.owner is not None and not function.info.markers & NO_METHODS:
         function = function.to(default_module(interpreter, function.info.owner))
     frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
-    interpreter.begun = set()
+    interpreter.assigned_first = set()
     with interpreter.call(frame):
         if args is None:
             inside = innermost(function)
@@ -75,7 +75,7 @@ def enter(
 
 
 def _rest(function: Function) -> tuple[Value, ...]:
-    """What users may pass besides to a function that takes any number of arguments."""
+    """Further arguments that users may pass to a function with ``*args``."""
     params = function.info.node.params
     return (Seq(STAR, None, UNKNOWN),) if isinstance(params.star_arg, cst.Param) else ()
 
@@ -102,9 +102,10 @@ def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:
 
 
 def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
-    """The arguments that a constructor does without: their defaults, or what users may give for them.
+    """The arguments of a constructor that have defaults: each is its default, or another value that users may pass.
 
-    That is the type of the annotation besides None, the other state of a flag, and another factor than 0 and 1.0.
+    Users may pass a value of the annotated type in place of None, the other state of a flag, and another factor than 0
+    or 1.0.
     """
     init = info.lookup("__init__")
     if not isinstance(init, Function):

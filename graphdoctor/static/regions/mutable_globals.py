@@ -1,4 +1,5 @@
-"""Which names of a module are rebound after its import: what a compiled function reads of them varies."""
+"""The global names that are rebound after the import of their module, so that compiled functions read varying
+values."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import libcst as cst
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import find, walk
 
-#: A statement, judging by one line; prose that begins with the word has more words behind it.
+#: A ``global`` statement in one line; prose that begins with the word has more words after it.
 _GLOBAL = re.compile(r"^\s*global\b\s*(\\|\w+\s*([,;#\\].*)?)$|[;:]\s*global\s", re.MULTILINE)
 
 #: Nodes that bind their target; ``isinstance`` of nodes, which are abstract base classes, is slow.
@@ -31,9 +32,9 @@ def rebound_names(source: SourceModule) -> frozenset[str]:
 
 
 def _is_set_once(source: SourceModule, name: str) -> bool:
-    """Whether all that binds ``name`` is one assignment, of what is the same in each call where a function makes it.
+    """Whether ``name`` is assigned once; where a function does it, the same value in each call.
 
-    So a ``main`` sets up what the other functions of a script read, or declares in vain what it only reads.
+    So ``main`` sets up values that other functions of a script read, or declares a name global that it only reads.
     """
     nodes: Iterator[Any] = (node for node in walk(source.tree) if type(node) in _BINDING)
     bound = [node for node in nodes if _names(node.target, name)]

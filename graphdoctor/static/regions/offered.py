@@ -1,4 +1,4 @@
-"""What a library offers besides modules: functions, and methods of distributions, that work on tensors."""
+"""What a library offers its users besides modules: functions and methods that take tensors."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
-from graphdoctor.static.domain.program import METRICS, OPTIMIZERS, ClassInfo, FunctionInfo, ModuleInfo
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import (
@@ -47,7 +48,7 @@ def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Functio
     return [option for option in named if isinstance(option, Function) and option.info.module is module]
 
 
-#: What torch calls under another name: ``transform(x)`` is ``_call``.
+#: Methods that torch calls for another: ``transform(x)`` calls ``_call``.
 _CALLED_BY_TORCH = ("_call", "_inverse")
 
 
@@ -66,7 +67,7 @@ def distribution_methods(interpreter: Interpreter, module: ModuleInfo, public: f
 def autograd_functions(interpreter: Interpreter, module: ModuleInfo) -> Iterator[tuple[Function, dict[str, Value]]]:
     """The forward of each ``autograd.Function`` of ``module``, and its arguments.
 
-    That is all it is made for, so whoever has it calls it with a tensor; what else it takes is often a number.
+    Whoever uses such a class calls it with a tensor. Its other arguments are often numbers.
     """
     for _, value in defined(module):
         if not isinstance(value, Class) or value.info.module is not module:
@@ -98,9 +99,9 @@ def methods_of_modules(
 ) -> Iterator[Function]:
     """The methods of the public modules that users may call with tensors; ``made`` makes an object.
 
-    A module without a forward, as a solver or a sampler, is made for all of them. Beside a forward it is those that
-    declare tensors and nothing else, such as ``decode(self, codes: Tensor)``, and neither set an attribute nor come to
-    work on the host: to change a module, or to plot what it gives, is not compiled.
+    Users call all public methods of a module without a forward, such as a solver or a sampler. Beside a forward these
+    are the methods that declare tensors alone, such as ``decode(self, codes: Tensor)``, and neither set an attribute
+    nor work on the host: changing a module or plotting its results is not compiled.
     """
     for name, value in defined(module):
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
@@ -114,15 +115,15 @@ def methods_of_modules(
 
 
 def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
-    """Whether ``method`` declares tensors alone, and it and what it runs of its class do nothing but compute."""
+    """Whether ``method`` declares tensors alone, and it and the methods of its class that it runs only compute."""
     declared = [param.annotation for param in definitions.parameters(method.info.node.params)[1:]]
     if not declared or not all(_is_of_tensors(interpreter, method.info, annotation) for annotation in declared):
         return False
     running = _run_by(info, method)
     for each in running:
-        # What overrides a method often calls it.
+        # A method often calls the one that it overrides.
         for overridden in (known.attrs.get(each.info.name) for known in info.mro):
-            # What is there was found with all that it runs.
+            # A method in ``found`` is there with all methods that it runs.
             if isinstance(overridden, Function) and all(overridden.info is not other.info for other in running):
                 found = _run_by(info, overridden)
                 running += [one for one in found if all(one.info is not other.info for other in running)]
@@ -175,10 +176,10 @@ NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple", 
 def metrics(
     module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
 ) -> Iterator[tuple[Function, Function]]:
-    """What a call of each public metric of torchmetrics runs: ``update`` with its arguments, then ``compute``."""
+    """``update`` and ``compute`` of each public metric of torchmetrics, which a call of the metric runs."""
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is not None and name in public and info.derives(*METRICS) and not _has_forward(info):
+        if info is not None and name in public and info.derives(*torch_tables.METRICS) and not _has_forward(info):
             update, compute = info.lookup("update"), info.lookup("compute")
             if isinstance(update, Function) and isinstance(compute, Function):
                 instance = made(info)
@@ -190,11 +191,15 @@ def steps(
 ) -> Iterator[tuple[Function, dict[str, Value]]]:
     """The ``step`` of each public optimizer, without a closure; ``made`` makes an object.
 
-    What its base keeps of the parameters are groups of them.
+    Its base keeps the parameters in groups.
     """
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        step = info.lookup("step") if info is not None and name in public and info.derives(*OPTIMIZERS) else None
+        step = (
+            info.lookup("step")
+            if info is not None and name in public and info.derives(*torch_tables.OPTIMIZERS)
+            else None
+        )
         if info is not None and isinstance(step, Function):
             instance = made(info)
             group = Mapping((("params", Seq("list", None, Tensor("float", owned=True))),), UNKNOWN)
@@ -213,9 +218,9 @@ def objects_to_call(
 ) -> Iterator[Function]:
     """The ``__call__`` of the public classes that are no modules, as losses and metrics; ``made`` makes an object.
 
-    They compare tensors, so they take more than one. What takes one, or draws random numbers, is often a transform of
-    a data pipeline, and what is made with a model works around it, as what explains or trains it does. What derives
-    from a class of another package, such as a pipeline that draws pictures, is what that package makes of it.
+    Losses and metrics compare tensors, so they take more than one. Left out are classes that take one tensor or draw
+    random numbers, which are often transforms of a data pipeline; those that are made with a model, which explain or
+    train it; and those that derive from a class of another package, such as a pipeline.
     """
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
@@ -234,7 +239,7 @@ def objects_to_call(
             yield method
 
 
-#: Modules of Python whose classes say nothing of what is derived from them.
+#: Modules of Python whose classes do not say what their subclasses are for.
 _OF_PYTHON = ("builtins", "abc", "typing", "typing_extensions")
 
 
@@ -282,11 +287,11 @@ def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
     return any(not isinstance(part, (Const, PythonValue)) for part in options(declared))
 
 
-#: What is inside another function or class is not its own.
+#: Nodes that begin another function or class.
 _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
-#: Methods that only code around a model calls: it trains, evaluates or profiles it.
+#: Methods that only code around a model calls, to train, evaluate or profile it.
 _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile")
 
 
@@ -337,7 +342,7 @@ def _is_array_of(call: cst.Call, taken: set[str]) -> bool:
 
 
 def takes_tensors(interpreter: Interpreter, function: Function) -> bool:
-    """Whether a parameter of ``function`` is a tensor: annotated so, or used as only tensors are.
+    """Whether a parameter of ``function`` is a tensor: by its annotation, or because it is used as only tensors are.
 
     A ``device`` alone makes no tensor: models, loaders and trainers have one, too.
     """

@@ -1,4 +1,4 @@
-"""Evidence from the functions that a parameter is given to: they use it as only tensors are, or as numbers are."""
+"""Evidence from the functions to which a parameter is passed: they use it as a tensor, or as a number."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from graphdoctor.static.regions.argument_inference import uses_of
 from graphdoctor.static.regions.wrapped import innermost
 from graphdoctor.syntax.walk import walk
 
-#: How many calls a parameter is followed through.
+#: The number of calls through which a parameter is followed.
 _DEEPEST = 3
 
 
 def passed_on(
     interpreter: Interpreter, function: Function, names: set[str], depth: int = _DEEPEST
 ) -> tuple[set[str], set[str]]:
-    """Those of ``names`` that ``function`` gives to others which use them as only tensors are, and as numbers are."""
+    """Those of ``names`` that ``function`` passes to functions that use them as tensors, and as numbers."""
     tensors: set[str] = set()
     numbers: set[str] = set()
     if not names or depth == 0:
@@ -42,16 +42,16 @@ def passed_on(
 
 
 def _used(interpreter: Interpreter, function: Function, depth: int) -> tuple[set[str], set[str]]:
-    """The parameters of ``function`` used as only tensors are, and as numbers are: by it, or by what it calls."""
+    """The parameters of ``function`` used as tensors, and as numbers, by it or by the functions that it calls."""
     owner = function.bound.info if isinstance(function.bound, Instance) else None
-    known = interpreter.used.get((function.info, owner))
+    known = interpreter.parameter_uses.get((function.info, owner))
     if known is None:
         tensors, numbers = uses_of(function.info)
-        # A function that calls itself finds this.
-        known = interpreter.used[function.info, owner] = tensors, numbers
+        # Set first, because the function may call itself.
+        known = interpreter.parameter_uses[function.info, owner] = tensors, numbers
         names = {param.name.value for param in definitions.parameters(function.info.node.params)}
         others = passed_on(interpreter, function, names - tensors - numbers, depth)
-        known = interpreter.used[function.info, owner] = tensors | others[0], numbers | others[1]
+        known = interpreter.parameter_uses[function.info, owner] = tensors | others[0], numbers | others[1]
     return known
 
 

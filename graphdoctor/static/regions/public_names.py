@@ -1,4 +1,4 @@
-"""What a package hands to its users: the names that ``__all__``, or an ``__init__.py`` of the package, makes public.
+"""The public names of a package: those in ``__all__``, or that an ``__init__.py`` of the package imports.
 
 Users call and compile such a function on its own, so it is entered like a ``forward``. The ``__init__.py`` files are
 read as text: to interpret them would mean to interpret the whole package.

@@ -87,7 +87,8 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
             _run_uncalled(interpreter, module)
         resolved = _enter_compiled(interpreter, module, compiles)
         if mentions:
-            # What only a class compiles that nothing builds leaves open how users compile the rest of a library.
+            # Where only classes that nothing builds compile something, it is still open how users compile the rest of a
+            # library.
             known = len(compiles)
             _build_unbuilt(interpreter, module, compiles)
             _enter_compiled(interpreter, module, compiles[known:])
@@ -110,7 +111,7 @@ def _made(interpreter: Interpreter, target: Value) -> Iterable[Value]:
 
 def _compiled_by_the_run(interpreter: Interpreter, module: ModuleInfo) -> None:
     """Enter the functions that a run compiled and no region called: by a trainer, or from another file."""
-    facts = interpreter.facts.get(module.source.file)
+    facts = interpreter.run_facts.get(module.source.file)
     if facts is None:
         return
     interpreter.assumed = False
@@ -136,10 +137,10 @@ def _sample(interpreter: Interpreter, module: ModuleInfo) -> bool:
     result = calls.apply(interpreter, declared.info.node, declared, (), {})
     if not isinstance(result, Seq) or not result.items or len(result.items) < 2:
         return False
-    interpreter.fresh = True
+    interpreter.has_sample = True
     target = result.items[0]
     inputs = result.items[1]
-    interpreter.dynamic = interpreter.dynamic or _sizes_vary(interpreter, module)
+    interpreter.has_dynamic_sizes = interpreter.has_dynamic_sizes or _sizes_vary(interpreter, module)
     positional = inputs.items if isinstance(inputs, Seq) and inputs.items is not None else None
     keywords = result.items[2] if len(result.items) > 2 else Mapping()
     kwargs = {str(k): v for k, v in keywords.items} if isinstance(keywords, Mapping) else {}
@@ -171,7 +172,7 @@ def _kernelbench(interpreter: Interpreter, module: ModuleInfo) -> bool:
     model, inputs = names.get("Model"), names.get("get_inputs")
     if not (isinstance(model, Class) and isinstance(inputs, Function)):
         return False
-    interpreter.fresh = True
+    interpreter.has_sample = True
     init = names.get("get_init_inputs")
     made = calls.apply(interpreter, model.info.node, init, (), {}) if isinstance(init, Function) else Seq("list", ())
     passed = calls.apply(interpreter, model.info.node, inputs, (), {})
@@ -205,7 +206,7 @@ def _enter_compiled(interpreter: Interpreter, module: ModuleInfo, compiles: list
 
 
 def _build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]) -> None:
-    """Build the classes that compile something of their own: users of a library do so elsewhere."""
+    """Build the classes that compile a part of themselves, as users of a library do in other files."""
     for value, methods in classes_that_compile(module, {event.node for event in compiles}):
         made = default_module(interpreter, value.info)
         for method in methods:
@@ -217,7 +218,7 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
     classes = [value.info for value in _classes(module) if value.info.module is module and _is_region_class(value.info)]
     instances: dict[int, Instance] = {}
     held: set[int] = set()
-    # What is made of others stands behind them; of what it holds, little is known before it is made.
+    # Classes that hold others come after them in the file; little is known of a module before it is built.
     for info in reversed(classes):
         if id(info) not in held:
             instances[id(info)] = made = default_module(interpreter, info)
@@ -242,14 +243,15 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
 def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:
     """Enter the public functions of a library that take tensors, may give tensors, and that nothing reached.
 
-    So with the methods of its distributions, which users call on what a model gives back, of its modules without a
-    forward, its metrics, other objects that are called, and with its ``autograd.Function`` classes.
+    The same for methods of its distributions, of its modules without a forward and of its metrics, for other objects
+    that are called, and for its ``autograd.Function`` classes.
 
-    Users do not compile one that saves a file, prepares data, builds a model, draws a picture or checks its arguments.
+    Left out are functions that users do not compile, because they save files, prepare data, build models, draw pictures
+    or check arguments.
     """
     most = interpreter.most_steps
     interpreter.most_steps = min(most, interpreter.steps + _MOST_STEPS)
-    # What was found until the steps are used up stands.
+    # What was found before the steps were used up is reported.
     with suppress(Budget):
         for option in chain(
             public_functions(module, public),
@@ -278,7 +280,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
     interpreter.most_steps = most
 
 
-#: What the public functions of a file may cost, which nothing in it calls: some seconds.
+#: The steps for the public functions of a file that nothing in it calls: some seconds.
 _MOST_STEPS = 250_000
 
 
@@ -293,19 +295,19 @@ def _may_get_other_kinds(interpreter: Interpreter, info: ClassInfo) -> bool:
 
 
 def _got_unknowns_only(interpreter: Interpreter, info: ClassInfo) -> bool:
-    """Whether a module was called with values of which nothing is known, where a tensor is what to expect."""
+    """Whether a module was called with unknown values only, where a tensor is to be expected."""
     function = _entered(info)
     passed = _kinds_passed(interpreter, function)
     vague = [name for name, found in passed.items() if found <= {Unknown, ExternalObject}]
-    # Of most modules there is none, and to ask for what a user passes takes long.
+    # Most modules have none, and working out what users pass takes long.
     assumed = assumed_arguments(interpreter, function) if function is not None and vague else {}
     return any(tensor_of(assumed[name]) is not None for name in vague)
 
 
 def _expected(interpreter: Interpreter, target: Value) -> dict[str, Value]:
-    """What to expect of the arguments of a call of ``target`` that does not show them: ``model(**batch)``.
+    """The expected arguments of a call of ``target`` that does not show them: ``model(**batch)``.
 
-    Empty where no tensor is to be expected. What such a call leaves out keeps its default.
+    Empty where no tensor is to be expected. Arguments that such a call leaves out keep their defaults.
     """
     function = entry_function(target)
     passed = {name: found for name, found in _kinds_passed(interpreter, function).items() if found != {type(None)}}
@@ -326,7 +328,7 @@ def _kinds_passed(interpreter: Interpreter, function: Function | None) -> dict[s
 
 
 def _entered(info: ClassInfo) -> Function | None:
-    """The function that a call of a module comes to, inside what its decorators put around it."""
+    """The function that a call of a module runs, without the wrappers of its decorators."""
     function = entry_function(Instance(info))
     return None if function is None else innermost(function)
 

@@ -1,4 +1,4 @@
-"""Files whose classes a package hands out from other files: what those are made from, or an older copy of them."""
+"""Files whose classes a package exports from other files: the source that code is generated from, or an older copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphdoctor.static.domain.values import Class
 
 
 def superseded(module: ModuleInfo) -> bool:
-    """Whether the ``__init__.py`` beside ``module`` hands out a class of the same name for each of its own, from other
+    """Whether the ``__init__.py`` beside ``module`` exports a class of the same name for each of its own, from other
     files of the folder. Users of the package then get those.
 
     ``module`` has been interpreted: its names are known.
@@ -27,6 +27,6 @@ def superseded(module: ModuleInfo) -> bool:
 
 
 def _in_folder(origin: str, module: ModuleInfo) -> bool:
-    """Whether ``origin`` is a file beside ``module``; a package may hand on what others define, ``module`` too."""
+    """Whether ``origin`` is a file beside ``module``; a package may export what other packages define."""
     package, file = candidates(origin, module.root)
     return origin.rpartition(".")[0] == module.package and is_file(file) and not is_file(package)

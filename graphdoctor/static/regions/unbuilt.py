@@ -1,4 +1,4 @@
-"""Classes that compile something of their own and that nothing in the file builds, as in the files of a library."""
+"""Classes that compile a part of themselves and that nothing in their file builds, as in a library."""
 
 from __future__ import annotations
 

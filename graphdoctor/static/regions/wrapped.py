@@ -1,6 +1,6 @@
-"""Functions that ``functools.wraps`` puts in the place of others: they are called as what they stand for is.
+"""Wrappers with ``functools.wraps``: they are called like the function that they wrap.
 
-``def wrapper(*args, **kwargs)`` tells nothing of its arguments; those of the function inside do.
+``def wrapper(*args, **kwargs)`` says nothing about its arguments; the parameters of the wrapped function do.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ Arguments = tuple[tuple[Value, ...], dict[str, Value]]
 
 
 def innermost(function: Function) -> Function:
-    """The function that ``function`` stands for, bound to the same object; itself where it stands for none."""
+    """The function that ``function`` wraps, bound to the same object; ``function`` itself where it wraps none."""
     inside, seen = _wrapped(function), {id(function.info)}
-    # What a decorator closes over may be bound anew, so that two of them stand for each other.
+    # The variables that a decorator closes over may be rebound, so that two wrappers wrap each other.
     while inside is not None and id(inside.info) not in seen:
         seen.add(id(inside.info))
         function = inside if function.bound is None else inside.to(function.bound)
@@ -25,7 +25,7 @@ def innermost(function: Function) -> Function:
 
 
 def arguments_for(function: Function, named: dict[str, Value]) -> Arguments:
-    """How to call ``function``, so that the function inside gets ``named``."""
+    """The arguments for ``function`` with which the wrapped function gets ``named``."""
     if _wrapped(function) is None:
         return (), named
     params, inside = function.info.node.params, innermost(function)
@@ -38,7 +38,7 @@ def arguments_for(function: Function, named: dict[str, Value]) -> Arguments:
 
 
 def _wrapped(function: Function) -> Function | None:
-    """The function in ``@functools.wraps(function)``, where what stands for it hands on any arguments."""
+    """The function in ``@functools.wraps(function)``, where the wrapper takes ``*args`` or ``**kwargs``."""
     node = function.info.node
     if "wraps" not in function.info.markers or function.cells is None or isinstance(node, cst.Lambda):
         return None

@@ -1,4 +1,4 @@
-"""What the parameters of a followed function hold, and whether what it gives is used."""
+"""The arguments of a followed call, by parameter, and whether its result is used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bound(
     params = code.node.params
     names: dict[str, TrackedObject] = {}
     rest = list(args)
-    # After ``*args`` of unknown length nothing is known to be left out.
+    # After ``*args`` of unknown length, no parameter is known to be left out.
     open_end = "*" in kwargs or "**" in kwargs
     for param in (*params.posonly_params, *params.params):
         name = param.name.value
@@ -81,24 +81,24 @@ def callback_arguments(step: Operation, function: TrackedObject, wanted: int) ->
     """What a library may pass to a function that it is given, of ``wanted`` parameters.
 
     ``spawn(f, args=(a, b))``, ``Thread(target=f, args=(a,))``, ``launch(f, (a, b))`` and ``submit(f, a, b)``: what is
-    given comes last, behind what the library adds.
+    given comes last, after what the library adds.
     """
     passed = step.kwargs.get("args")
     position = next((i for i, arg in enumerate(step.args) if arg is function), None)
-    behind = step.args[position + 1 :] if position is not None else ()
+    following = step.args[position + 1 :] if position is not None else ()
     items: tuple[TrackedObject, ...] = ()
     if passed is not None:
         items = passed.items
-    elif behind and behind[0].items and len(behind[0].items) in (wanted, wanted - 1):
-        items = behind[0].items
-    elif len(behind) == wanted:
-        items = behind
+    elif following and following[0].items and len(following[0].items) in (wanted, wanted - 1):
+        items = following[0].items
+    elif len(following) == wanted:
+        items = following
     missing = wanted - len(items)
     return (*(TrackedObject(function.node) for _ in range(missing)), *items) if 0 <= missing <= 1 and items else ()
 
 
 def is_unused(call: cst.CSTNode, statement: cst.CSTNode) -> bool:
-    """Whether a statement drops what a call in it gives: ``f(x)`` and ``_ = f(x)``."""
+    """Whether a statement discards the result of a call: ``f(x)`` and ``_ = f(x)``."""
     small = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
     return any(_is_dropped_by(each, call) for each in small)
 

@@ -1,4 +1,4 @@
-"""Calls of Python in a script that hand on what they are given: ``list``, ``zip``, ``getattr``, ``.items()``."""
+"""Calls of builtins in a script that pass their arguments on: ``list``, ``zip``, ``getattr``, ``.items()``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BuiltinCalls(Comprehensions):
         self._outputs: list[Event] = []
 
     def noted(self, node: cst.Call, step: Operation, tracked: TrackedObject) -> TrackedObject:
-        """What a call gives; an event where it called a compiled object, and gives an output of that."""
+        """The result of a call. Emits ``Output`` where it is an output of a compiled object."""
         made = output_of(tracked)
         if made is step or (made is not None and step.followed and made.order > step.order):
             known = len(self._outputs)
@@ -29,7 +29,7 @@ class BuiltinCalls(Comprehensions):
         return tracked
 
     def builtin(self, node: cst.Call, step: Operation) -> TrackedObject | None:
-        """Calls of Python that hand on what they are given."""
+        """The result of a builtin that passes its arguments on."""
         receiver = step.receiver
         if step.name in (".items", ".values") and receiver is not None and receiver.entries:
             pairs = [

@@ -1,4 +1,4 @@
-"""Calls of a script: followed into the scanned code, else a step on the objects that they work on."""
+"""Calls of a script: followed into scanned code, else recorded as a step on the objects that they work on."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Calls(BuiltinCalls):
         super().__init__()
         self._active: list[cst.CSTNode] = []
         self._times: dict[cst.CSTNode, int] = {}
-        #: Functions that were handed to one that measures them.
+        #: Functions that were passed to a function that measures them.
         self._handed: set[cst.CSTNode] = set()
 
     def run_body(self, code: Function) -> bool:
@@ -61,7 +61,7 @@ class Calls(BuiltinCalls):
         raise NotImplementedError
 
     def is_relevant(self, code: Function) -> bool:
-        """Whether what stands in the function concerns the compiler."""
+        """Whether the body of the function concerns the compiler."""
         raise NotImplementedError
 
     def was_followed(self, code: Function) -> bool:
@@ -156,7 +156,7 @@ class Calls(BuiltinCalls):
     def _target(
         self, callee: TrackedObject, name: str, receiver: TrackedObject | None, passed: Iterable[TrackedObject]
     ) -> Function | Class | None:
-        """What a call leads into, where it is followed."""
+        """The function that a call is followed into, if it is followed."""
         code = callee.code
         if isinstance(code, Class):
             return code
@@ -181,7 +181,7 @@ class Calls(BuiltinCalls):
         )
 
     def _has_room(self, code: Function) -> bool:
-        """Whether one more call of a function is within what a file may cost."""
+        """Whether one more call of a function is within the limits of a file."""
         return (
             code.node not in self._active
             and len(self._active) < self.MAX_DEPTH
@@ -190,7 +190,7 @@ class Calls(BuiltinCalls):
         )
 
     def _is_watched(self, tracked: TrackedObject | None, depth: int = 2) -> bool:
-        """Whether something was done to an object, or to what it holds, that the rules ask for."""
+        """Whether something that the rules ask about was done to an object, or to a part of it."""
         if tracked is None:
             return False
         if isinstance(tracked.code, (Function, Partial)) or any(_is_watched_step(step) for step in tracked.steps):
@@ -203,7 +203,7 @@ class Calls(BuiltinCalls):
         return depth > 0 and any(self._is_watched(each, depth - 1) for each in held)
 
     def follow(self, node: cst.CSTNode, target: Function | Class, step: Operation) -> TrackedObject:
-        """What a call into the scanned code gives."""
+        """The result of a call into scanned code."""
         if isinstance(target, Function):
             unused = is_unused(node, self.frame.statement)
             return self.enter(target, step.args, step.kwargs, unused=unused)
@@ -214,7 +214,7 @@ class Calls(BuiltinCalls):
             self.enter(replace(constructor, bound=made), step.args, step.kwargs)
         elif constructor is None:
             for name, value in step.kwargs.items():
-                # A dataclass keeps what it is given.
+                # A dataclass stores its arguments.
                 self.state.put(made.number, name, value)
         return self.state.now(made)
 
@@ -227,10 +227,8 @@ class Calls(BuiltinCalls):
         alone: bool = False,
         unused: bool = False,
     ) -> TrackedObject:
-        """Walk a function with these arguments; ``alone`` when no call of it was seen.
-
-        ``unused``: the caller drops what it gives.
-        """
+        """Walk a function with these arguments; ``alone`` when no call of it was seen. ``unused``: the caller
+        discards the result."""
         caller, scope = self.frame, self.new_number()
         self._times[code.node] = self._times.get(code.node, 0) + 1
         self._active.append(code.node)
@@ -307,7 +305,7 @@ class Calls(BuiltinCalls):
             # The arguments of a method that makes one, such as ``from_pretrained``, are not those of the constructor.
             called = maker is not None and not maker.name.startswith(".")
             args, kwargs = (maker.args, maker.kwargs) if maker is not None and called else ((), {})
-            # It ran where the object was made, so the steps are none of this place.
+            # It ran where the object was made, so its steps do not belong to this place.
             log, self.log = self.log, [*self.log]
             self.enter(replace(constructor, bound=tracked), args, kwargs, alone=True)
             self.log = log
@@ -328,7 +326,7 @@ class Calls(BuiltinCalls):
             wrapped = tuple(self.made(node, step, arg) for arg in step.args)
             return wrapped[0] if len(wrapped) == 1 else TrackedObject(node, items=wrapped, number=self.new_number())
         if step.name in UNWRAPS and first is not None:
-            # It takes wrappers of distributed training away, and puts the compiled one back.
+            # It removes the wrappers of distributed training, and puts the compiled one back.
             kept = first.find("torch.compile") is not None or any(map(compiling_setup, first.steps))
             if kept and step.option("keep_torch_compile") is not False:
                 return self.made(node, step, first)
@@ -348,7 +346,7 @@ class Calls(BuiltinCalls):
         return self.made(node, step)
 
     def _copied(self, node: cst.CSTNode, step: Operation, first: TrackedObject) -> TrackedObject:
-        """A copy has the history of the original; what is done to either from now on, the other does not have."""
+        """A copy has the history of the original; later steps belong to one of the two alone."""
         number = self.new_number()
         self.state.steps[number] = (*first.steps, step)
         self.state.objects[number] = self.state.objects.get(unwrapped(first).number, {})
@@ -364,7 +362,7 @@ class Calls(BuiltinCalls):
         return replace(code.bound, node=node, made_of=above)
 
     def _call_back(self, step: Operation) -> None:
-        """A function that is handed to a library is called by it, at once or later."""
+        """A function that is passed to a library is called by it, at once or later."""
         measures = MEASURES.search(step.name.lower()) is not None
         for tracked in (*step.args, *step.kwargs.values()):
             code = tracked.code.target.code if isinstance(tracked.code, Partial) else tracked.code

@@ -13,7 +13,8 @@ from graphdoctor.syntax.walk import find
 
 
 def compiling_methods(methods: Iterable[Function], relevance: Relevance) -> frozenset[Function]:
-    """Those whose text has to do with the compiler or that store what a function compiles, and those that call one."""
+    """Methods whose text concerns the compiler or that store the result of a function that compiles, and their
+    callers."""
     outlined = [method for method in methods if method.qualname in outline(method.module).functions]
     parts = {method: part(method.module, method.qualname) for method in outlined}
     found = frozenset(method for method in outlined if parts[method].compiles or _stores(method, relevance))
@@ -26,7 +27,7 @@ def compiling_methods(methods: Iterable[Function], relevance: Relevance) -> froz
 
 
 def _stores(method: Function, relevance: Relevance) -> bool:
-    """Whether a method keeps what a function gives that uses the compiler: ``self.model = get_model()``."""
+    """Whether a method stores the result of a function that uses the compiler: ``self.model = get_model()``."""
     if isinstance(method.node, cst.Lambda):
         return False
     assigned = find(method.module.body(method.node), cst.Assign)

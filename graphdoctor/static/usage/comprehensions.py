@@ -1,4 +1,4 @@
-"""Comprehensions of a script: what their rounds make."""
+"""Comprehensions of a script: the objects that they collect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Comprehensions(Expressions):
         state = made.receiver if made is not None and made.name == ".items" else None
         key = dotted(target.elements[0].value) if isinstance(target, cst.Tuple) else ""
         if state is not None and state.made_by == ".state_dict" and key and dotted(node.key) == key:
-            # Its values are changed, ``{k: v.cpu() for k, v in model.state_dict().items()}``, and its keys are not.
+            # Only its values are changed: ``{k: v.cpu() for k, v in model.state_dict().items()}``.
             return replace(state, node=node, number=self.new_number())
         return TrackedObject(node, items=items, alike=not self._is_spelled_out(iterated), number=self.new_number())
 

@@ -1,4 +1,4 @@
-"""Tests of a script: by what a condition is known again in another function, and which ones a call decides."""
+"""Tests of a script: how a condition is recognised in another function, and which tests a call decides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BINDS = (
     r"^[^#\n]*?(?<![\w.])NAME(?:[ \t]*:[^=\n()]+)?[ \t]*(?:[-+*/|&^]|:)?=(?!=)"
     r"|\b(?:global|nonlocal|for|as|import)\b[^#\n]*(?<![\w.])NAME\b"
 )
-#: What binds names that it does not spell out.
+#: Statements that bind names without naming them.
 _BINDS_ANY = re.compile(r"\bexec\(|\bglobals\(\)|\bsetattr\(")
 
 
@@ -59,7 +59,7 @@ class Conditions(Calls):
         return bool(tracked.value) if tracked.passed and tracked.value is not MISSING else None
 
     def _asks_for_wrapper(self, test: cst.Call) -> bool:
-        """Whether it is asked of what ``torch.compile`` gave if it is that: ``hasattr(model, "_orig_mod")``."""
+        """Whether the test asks if an object is compiled, and it is: ``hasattr(model, "_orig_mod")``."""
         if dotted(test.func) not in ("hasattr", "isinstance") or len(test.args) != 2:
             return False
         tracked, asked = self._look(test.args[0].value), test.args[1].value
@@ -69,7 +69,8 @@ class Conditions(Calls):
         return self.is_compiled(tracked)
 
     def _is_set_once(self, name: str) -> bool:
-        """Whether the file binds ``name`` in one place, and nothing binds it unseen: a flag that is off stays off."""
+        """Whether the file binds ``name`` in one place, and no other statement may bind it: a flag that is off stays
+        off."""
         return _binds_once(self.frame.module.text, name)
 
     def _both(self, test: cst.BooleanOperation) -> bool | None:
@@ -112,7 +113,7 @@ class Conditions(Calls):
         return tracked
 
 
-# Calls of a function ask the same.
+# Kept, because each call of a function asks for the same.
 @lru_cache(maxsize=64)
 def _binds_once(text: str, name: str) -> bool:
     return _BINDS_ANY.search(text) is None and len(re.findall(_BINDS.replace("NAME", name), text, re.MULTILINE)) == 1

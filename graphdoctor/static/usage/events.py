@@ -32,7 +32,7 @@ MISSING: Final = _Missing()
 
 @frozen
 class TrackedObject:
-    """What an expression is worth, as far as the lines that were followed show."""
+    """The value of an expression, as far as the lines that were followed show it."""
 
     node: cst.CSTNode
     #: What was done to the object so far, and to what it wraps, in order.
@@ -245,7 +245,7 @@ class Timed(Event):
     since: int = 0
     #: The GPU itself notes when it gets to a reading.
     waits: bool = False
-    #: The call that led here drops what the function gives.
+    #: The call that led here discards the result of the function.
     unused: bool = False
 
 
@@ -262,7 +262,7 @@ class Tried(Event):
 class Output(Event):
     """A call that gives what ``made`` gave, the call of a compiled object, or a part or view of it.
 
-    It is that call itself, or one of a function that was followed.
+    The call is that of the compiled object itself, or of a function that was followed.
     """
 
     made: Operation
@@ -332,9 +332,9 @@ def backend(step: Operation) -> Any:
 def together(
     one: tuple[Condition, ...], other: tuple[Condition, ...], unrelated: Confidence | None = None
 ) -> Confidence | None:
-    """How sure it is that two places run in one run: None where one excludes the other.
+    """How sure it is that the same run reaches two places; None where one excludes the other.
 
-    ``unrelated`` is the answer where their conditions have nothing to do with each other.
+    ``unrelated`` is the answer where their conditions are independent.
     """
     if any((text, not holds) in other for text, holds in one):
         return None

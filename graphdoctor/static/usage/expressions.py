@@ -1,4 +1,4 @@
-"""Expressions of a script: which call is it, and which objects does it work on."""
+"""Expressions of a script: which calls they make, and on which objects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CONSTANTS = {"True": True, "False": False, "None": None}
 #: A loop over so many objects that are spelled out is walked object by object.
 ONE_BY_ONE = 4
 
-#: More steps than a file has: what was done when a module was imported is before all of them.
+#: More steps than a file has: the steps of imported modules come before all of its own.
 _LONG_AGO = 1_000_000
 
 CLOCKS = frozenset((
@@ -142,7 +142,7 @@ class Expressions:
                 self.visit(child)
 
     def evaluate(self, node: cst.BaseExpression) -> TrackedObject:
-        """What ``node`` is worth; the calls in it become steps and events."""
+        """The value of ``node``; the calls in it become steps and events."""
         if isinstance(node, cst.Call):
             return self.call(node)
         if isinstance(node, cst.Name):
@@ -328,7 +328,7 @@ class Expressions:
         return self._part_numbers[key]
 
     def taken_out(self, container: TrackedObject, key: str) -> TrackedObject | None:
-        """The element that a container holds no longer; None where it is not known."""
+        """The element that is removed from a container; None where it is not known."""
         if not container.number:
             return None
         entry = (value for name, value in container.entries if key == f"[{name.value!r}]")
@@ -351,7 +351,7 @@ class Expressions:
         return f"[{literal!r}]" if isinstance(literal, (str, int)) else ""
 
     def elements(self, iterated: TrackedObject) -> Sequence[TrackedObject]:
-        """What a loop over ``iterated`` gets, where it is spelled out."""
+        """The items of a loop over ``iterated``, where they are spelled out."""
         return iterated.items or tuple(key for key, _ in iterated.entries)
 
     def _difference(self, node: cst.BinaryOperation) -> None:

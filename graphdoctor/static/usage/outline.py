@@ -1,6 +1,6 @@
-"""What the text of a module says of its functions: which use the compiler, and which names they use.
+"""The outline of a module by its text: which functions use the compiler, and which names they use.
 
-By words alone: to interpret every imported module of a package costs more than everything else of a scan.
+By words alone, since interpreting every imported module of a package costs more than the rest of a scan.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from graphdoctor.static.usage.events import TrackedObject, dotted, imported_from
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import children
 
-#: What stands in every file that uses the compiler: one of these words, or one of these patterns. What only marks
-#: tensors and functions for a compiler that others call is nothing that the usage rules look at.
+#: Each file that uses the compiler has one of these words or patterns. Marks on tensors and functions for a compiler
+#: that others call do not count: the usage rules do not look at them.
 _WORDS = ("compile_regions", "dynamo_backend", "DynamoPlugin", "torch_compile_mode", "TORCH_LOGS")
 _OF_TORCH = re.compile(
     r"torch\.(compile(?!r\.is_)|_dynamo(?!\.(?:mark_|maybe_mark_|allow_in_graph|assume_constant_result|is_compiling))"
@@ -27,7 +27,7 @@ _OF_TORCH = re.compile(
 #: Most files that compile only compile patterns.
 _COMPILES = re.compile(r"(?<!\bre)\.compile\(")
 _IMPORTED = re.compile(r"^[ \t]*(?:from|import)\b[^\n]*\bcompile\b", re.MULTILINE)
-#: What the usage rules know of objects besides: how they are wrapped, stepped, timed and loaded.
+#: Further words that the usage rules look for: of wrapping, stepping, timing and loading.
 _WATCHED = re.compile(
     r"\b(DDP|DistributedDataParallel|FSDP|FullyShardedDataParallel|fully_shard|Accelerator|Fabric|GradScaler|DataLoader"
     r"|optim|lr_scheduler|perf_counter|synchronize|quantize_)\b|\btime\.time\b"
@@ -82,8 +82,8 @@ def used_among(names: Iterable[str], code: str) -> frozenset[str]:
 def _is_used(name: str, text: str) -> bool:
     for start in words_at(name, text):
         end = start + len(name)
-        before, behind = text[start - 1 : start], text[end : end + 1]
-        handed_on = before == "@" or (before in ("(", "=") and behind in (",", ")"))
+        before, after = text[start - 1 : start], text[end : end + 1]
+        handed_on = before == "@" or (before in ("(", "=") and after in (",", ")"))
         if handed_on or _CALLED.match(text, end):
             return True
     return False

@@ -1,4 +1,4 @@
-"""The files that belong to one program with a file: what one saves, another loads, and may load with care."""
+"""The files that belong to one program with a file: one may load what another saves, and handle its keys."""
 
 from __future__ import annotations
 

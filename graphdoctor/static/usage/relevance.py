@@ -60,7 +60,7 @@ class Relevance:
         return any(self._leads(source, key, compiles=True) for source, key in starts)
 
     def _plain_bases(self) -> Iterator[str]:
-        """The bases of the classes that are no modules: what a module does when it is made is not followed."""
+        """The bases of classes that are no modules: constructors of modules are not followed."""
         for bases in outline(self._main).bases.values():
             yield from (base for base in bases if not self._is_module(self._main, base))
 

@@ -51,7 +51,7 @@ class Statements(Conditions):
                     return False
             return True
         finally:
-            # An arm that ends the block guards what stands behind it, up to the end of the block.
+            # An arm that ends the block guards what stands after it, up to the end of the block.
             self.frame.guards = before
 
     def _simple(self, node: cst.BaseSmallStatement) -> bool:
@@ -81,7 +81,7 @@ class Statements(Conditions):
         return True
 
     def _switch_grad(self, step: Operation | None) -> None:
-        """``torch.set_grad_enabled(False)`` as a statement holds for what comes behind it."""
+        """``torch.set_grad_enabled(False)`` as a statement holds for what comes after it."""
         if step is None or not step.name.endswith("set_grad_enabled") or step.path:
             return
         self.frame.without_grad = switches_grad(step) is False

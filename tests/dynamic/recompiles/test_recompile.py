@@ -349,7 +349,7 @@ def test_what_distinguishes_the_calls_of_a_helper_is_no_cause_either() -> None:
 
 
 class Counted(nn.Module):
-    """Counts its calls, and is compiled by itself behind the break of ``Broken``."""
+    """Counts its calls, and is compiled by itself after the break of ``Broken``."""
 
     def __init__(self) -> None:
         super().__init__()

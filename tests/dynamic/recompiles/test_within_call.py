@@ -58,7 +58,7 @@ def test_blocks_behind_a_break_are_compiled_for_each_width(
 
 
 class Flagged(nn.Module):
-    """One of several layers, each with a number of its own, that are compiled by themselves behind a break."""
+    """One of several layers, each with a number of its own, that are compiled by themselves after a break."""
 
     def __init__(self, flag: int) -> None:
         super().__init__()

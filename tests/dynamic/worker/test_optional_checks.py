@@ -1,4 +1,4 @@
-"""What comes behind the verdict: recompiles, of a large model with all sizes changed at once, and breaks that they show."""
+"""What comes after the verdict: recompiles, of a large model with all sizes changed at once, and breaks that they show."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def graphdoctor_target():
 def test_a_break_that_comes_once_a_size_varies_confirms_its_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, causal: str, fixed: bool
 ) -> None:
-    """Behind the verification of the fix, where there is one: the finding keeps what that showed."""
+    """After the verification of the fix, where there is one: the finding keeps what that showed."""
     (tmp_path / "net.py").write_text(SOURCE.format(causal=causal))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, ["scan", "net.py", "--output-format", "json", "--output", "report.json"])

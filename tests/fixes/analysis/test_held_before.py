@@ -22,7 +22,7 @@ HELD = {
     "in a block that always runs": ("y = None\nwith g():\n    y = x\n", ["x"]),
     "a default": ("", ["None"]),
     "a default that is filled in": ("if y is None:\n    y = x\n", ["x"]),
-    "not None behind a return": ("y = None\nif flag:\n    y = x\nif y is None:\n    return x\n", ["x"]),
+    "not None after a return": ("y = None\nif flag:\n    y = x\nif y is None:\n    return x\n", ["x"]),
     "on a path that returns": ("if flag:\n    y = 3\n    return y\ny = x\n", ["x"]),
 }
 

@@ -13,7 +13,7 @@ SENTENCE = "`ok` may also be a Python value, such as a bool, which a tensor cann
 #: Values of ``ok`` that are tensor data in a call ``f(x)`` and a bool in another, and whether they are only that.
 MIXED = {
     "conditional": "x.isfinite().all() if check else True",
-    "constant behind": "True if not check else x.isfinite().all()",
+    "constant after": "True if not check else x.isfinite().all()",
     "and": "check is not None and x.isfinite().all()",
     "number": "x.sum() if check else 1.0",
 }

@@ -37,8 +37,8 @@ ASSERTS = {
     "float": 'assert not torch.isnan(x).any() and x.sum(), "sum"',
 }
 
-MORE = "The branch does more than raise, so it has no form inside the graph."
-ELSE = "The check has an else branch, so it has no form inside the graph."
+MORE = "The branch does more than raise, so it cannot become a check inside the graph."
+ELSE = "The check has an else branch, so it cannot be made inside the graph."
 
 
 def source_of(body: str) -> str:

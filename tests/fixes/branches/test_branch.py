@@ -11,8 +11,8 @@ from graphdoctor.fixes.branches.branch import branch_of, rewrite_branch
 from graphdoctor.static.rule import FixPlan
 from graphdoctor.syntax.walk import walk
 
-LOOP = "A while loop on tensor data has no plain rewrite; bound the loop, or use torch.while_loop."
-MIDDLE = "The truth of this value is asked in the middle of an expression, which has no plain rewrite."
+LOOP = "A while loop on tensor data has no simple rewrite; bound the loop, or use torch.while_loop."
+MIDDLE = "This value is tested in the middle of an expression, which has no simple rewrite."
 CHAIN = "torch.where does not fit: the condition is one of a longer chain."
 
 

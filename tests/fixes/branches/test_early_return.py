@@ -55,9 +55,9 @@ def test_the_result_is_the_same(make: Any, runner: Any, name: str, capsys: Any) 
 
 
 REFUSED = {
-    "a change in place behind it": "if x.sum() > 0:\n    return x\nx += 1\nreturn x",
-    "a call behind it": "if x.sum() > 0:\n    return x * 2\nprint('rest')\nreturn x",
-    "an attribute behind it": "if x.sum() > 0:\n    return x * 2\nf.calls = 1\nreturn x",
+    "a change in place after it": "if x.sum() > 0:\n    return x\nx += 1\nreturn x",
+    "a call after it": "if x.sum() > 0:\n    return x * 2\nprint('rest')\nreturn x",
+    "an attribute after it": "if x.sum() > 0:\n    return x * 2\nf.calls = 1\nreturn x",
     "a loop around it": "for _ in range(2):\n    if x.sum() > 0:\n        return x * 2\n    x = x + 1\nreturn x",
     "no return at the end": "if x.sum() > 0:\n    return x * 2\ny = x",
     "results of other lengths": "if x.sum() > 0:\n    return x, x, x\nreturn x, x",

@@ -18,7 +18,7 @@ HEAD = "import torch\n\n\ndef f(x: torch.Tensor, n: float = 2.0):\n"
 REWRITTEN = {
     "a division": "s = x.sum()\ny = x\nif s > 0:\n    y = x / s\nreturn y",
     "an early return": "s = x.sum()\nif s > 0:\n    return x / s\nreturn x * 2",
-    "a root behind the branch": "s = x.sum()\nif s <= 0:\n    return x * 2\nreturn x * s.sqrt()",
+    "a root after the branch": "s = x.sum()\nif s <= 0:\n    return x * 2\nreturn x * s.sqrt()",
     "a function of torch": "s = x.sum()\nif s > 0:\n    y = torch.log(s) * x\nelse:\n    y = x\nreturn y",
     "a power": "s = x.sum()\ny = x\nif s > 0:\n    y = x * s ** 0.5\nreturn y",
     "a norm": "y = x\nif x.norm() > 0:\n    y = x / x.norm()\nreturn y",

@@ -80,7 +80,7 @@ def test_what_writes_more_where_nothing_is_selected_stays(make: Any, name: str) 
 )
 def test_other_questions_stay(make: Any, body: str) -> None:
     refusal = make(source_of(body), cst.Call, MARKS[body.split("if m.")[1][:3]]).run(write_by_mask)
-    assert isinstance(refusal, Refusal) and refusal.reason == "No branch asks whether a mask selects anything."
+    assert isinstance(refusal, Refusal) and refusal.reason == "No branch tests whether a mask selects anything."
 
 
 def test_one_of_several_branches_stays(make: Any) -> None:

@@ -1,4 +1,4 @@
-"""Fixes that overlap: one change for all of them where one behind the other removes what they are about."""
+"""Fixes that overlap: one change for all of them where one after the other removes what they are about."""
 
 from __future__ import annotations
 

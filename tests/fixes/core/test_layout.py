@@ -1,4 +1,4 @@
-"""Expressions of several lines behind the indentation of the block that they are moved to."""
+"""Expressions of several lines after the indentation of the block that they are moved to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from graphdoctor.fixes.branches.where import choose_with_where
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.layout import behind, on_one_line
+from graphdoctor.fixes.core.layout import indented, on_one_line
 
 STRING = 'f("""a\nb""")'
 
@@ -18,13 +18,13 @@ STRING = 'f("""a\nb""")'
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_further_lines_stand_behind_the_indentation(newline: str) -> None:
     text = newline.join(["f(", "    x,", "", ")"])
-    assert behind("        ", text, newline) == newline.join(["f(", "            x,", "", "        )"])
+    assert indented("        ", text, newline) == newline.join(["f(", "            x,", "", "        )"])
 
 
 def test_what_has_one_line_or_a_string_of_several_stays() -> None:
-    assert behind("    ", "f(x)", "\n") == "f(x)"
-    assert behind("    ", STRING, "\n") == STRING
-    assert behind("    ", STRING.replace('("', '(f"'), "\n") == STRING.replace('("', '(f"')
+    assert indented("    ", "f(x)", "\n") == "f(x)"
+    assert indented("    ", STRING, "\n") == STRING
+    assert indented("    ", STRING.replace('("', '(f"'), "\n") == STRING.replace('("', '(f"')
 
 
 def test_torch_where_takes_calls_of_several_lines_along(make: Any) -> None:

@@ -67,7 +67,7 @@ SET_TWICE = "`hop` is not shown to be set once, by the constructor."
     [
         ("np.prod(rates)\n        self.hop = np.prod(rates)", "", SET_TWICE),
         ("np.prod(rates)\n        self.hop, rates = np.prod(rates), 1", "", SET_TWICE),
-        ("np.prod(rates)", " * self.hop.astype(float)", "`hop` is also used as numpy's numbers are."),
+        ("np.prod(rates)", " * self.hop.astype(float)", "`hop` is also used where only a numpy number works."),
         ("8", "", "No attribute that holds a numpy scalar is read here."),
     ],
 )
@@ -83,5 +83,5 @@ def test_what_the_constructor_is_given_may_be_a_python_number(refusal: Callable[
         SOURCE.format(stored="given", more="")
         + "\n\nnet = torch.compile(Net(given=np.prod((2, 2))))\nnet(torch.ones(8))\n"
     )
-    reason = "`hop` is what the constructor is given."
+    reason = "`hop` is an argument of the constructor."
     assert refusal(number_in_constructor, source, (cst.Call, "math.ceil"), UNKNOWN) == reason

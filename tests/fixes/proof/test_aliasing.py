@@ -1,4 +1,4 @@
-"""What may be done behind a branch with a tensor that the rewrite replaces by a new one."""
+"""What may be done after a branch with a tensor that the rewrite replaces by a new one."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ KNOWN = {
     "the input of a layer": ("z = self.linear(x)", {"float"}),
     # Of no rows, it gives back what it is given: a bool, too.
     "normed": ("x = self.norm(y)", ALL),
-    "normed behind a layer": ("y = self.linear(y)\nx = self.norm(y)", {"float"}),
+    "normed after a layer": ("y = self.linear(y)\nx = self.norm(y)", {"float"}),
     "the input of a norm": ("z = self.norm(x)", ALL),
     "with a residual": ("x = self.linear(y) + y", {"float", "complex"}),
     "no bool is subtracted from": ("z = x - 1", ALL - {"bool"}),

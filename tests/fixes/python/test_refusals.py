@@ -63,8 +63,8 @@ KEEP = INIT + "        self.register_buffer('keep', torch.ones(4).bool())\n" + F
 
 TABLE: list[Row] = [
     # A transformer that compares its mask.
-    (causal_hint, "return f(*x)", CALL, UNKNOWN, "Which of the arguments is the mask is not known here."),
-    (causal_hint, "return f(x)", CALL, UNKNOWN, "Which layer is called is not known here."),
+    (causal_hint, "return f(*x)", CALL, UNKNOWN, "It is not known here which of the arguments is the mask."),
+    (causal_hint, "return f(x)", CALL, UNKNOWN, "It is not known here which layer is called."),
     # Buffers that nothing changes.
     (read_once, "return x.item()", CALL, UNKNOWN, "This is no code of a module."),
     (read_once, INIT + "\n    @staticmethod\n    def g(x):\n        return x.item()\n", (cst.Call, "item"), UNKNOWN,
@@ -140,23 +140,23 @@ TABLE: list[Row] = [
      "The file does not import torch, so it is no place for a setting of torch."),
     (capture_numbers, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    return torch.item(x)\n", (cst.Call, "item"), UNKNOWN,
      "There is no place for a setting, because the imports are not at the top of the file."),
-    (trace_gradients, "return g(x)", CALL, UNKNOWN, "It is done before or behind the compiled function."),
+    (trace_gradients, "return g(x)", CALL, UNKNOWN, "It belongs before or after the call of the compiled function."),
     (trace_gradients, "x.sum().backward()\ny.step()", (cst.Call, "backward"), UNKNOWN,
      "The step of an optimizer breaks the graph, too: compile the forward pass and the loss."),
     (trace_gradients, "import torch\nfrom torch.nn.parallel import DistributedDataParallel\n\n\ndef f(x):\n    x.backward()\n", CALL, UNKNOWN,
      "Hooks of gradients, which `DistributedDataParallel` may have, do not run in a graph."),
     # Collectives.
     (broadcast_in_graph, "dist.barrier()", CALL, UNKNOWN, "Call it in the code around the compiled function."),
-    (broadcast_in_graph, "y = dist.broadcast(x, 0)", CALL, UNKNOWN, "What the call gives is used, such as the handle of an asynchronous one."),
+    (broadcast_in_graph, "y = dist.broadcast(x, 0)", CALL, UNKNOWN, "The result of the call is used, such as the handle of an asynchronous call."),
     (broadcast_in_graph, "dist.broadcast(x, 0, async_op=True)", CALL, UNKNOWN,
-     "The call has more than a tensor, the rank that it comes from and a group."),
+     "The call has arguments other than the tensor, the source rank and a group."),
     (broadcast_in_graph, "dist.broadcast(x.view(-1), 0)", CALL, UNKNOWN, "The tensor is written to twice in the rewrite; give it a name first."),
     (broadcast_in_graph, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    dist.broadcast(x, 0)\n", CALL, UNKNOWN,
      "There is no place for an import, because the imports are not at the top of the file."),
     (wait_at_once, "dist.all_reduce(*x)", CALL, UNKNOWN, "The arguments of the call are not written out."),
-    (wait_at_once, "return dist.all_reduce(x, async_op=True)", CALL, UNKNOWN, "More is done with the handle than to wait for it."),
+    (wait_at_once, "return dist.all_reduce(x, async_op=True)", CALL, UNKNOWN, "The handle is used for more than waiting."),
     (wait_at_once, "w = dist.all_reduce(x, async_op=True)\nif w.is_completed():\n    return x", CALL, UNKNOWN,
-     "More is done with the handle than to wait for it."),
+     "The handle is used for more than waiting."),
     # Custom operators.
     (fake_of_operators, "return g(x)", CALL, UNKNOWN, "The operator does not stand at the top level of this file."),
     # Gradients of an expression.
@@ -166,7 +166,7 @@ TABLE: list[Row] = [
     (grad_and_value, "return torch.autograd.grad(y, x)", (cst.Call, "autograd"), UNKNOWN,
      "`y` is not what one statement of the function computes."),
     (grad_and_value, "z = x.sum()\nx = x * 2\nreturn torch.autograd.grad(z, x)", (cst.Call, "autograd"), UNKNOWN,
-     "`x` is bound again behind `z`."),
+     "`x` is bound again after `z`."),
     (grad_and_value, "z = y.sum()\nreturn torch.autograd.grad(z, x)", (cst.Call, "autograd"), UNKNOWN,
      "No expression of `x` alone is differentiated."),
     (grad_and_value, "h = x * 2\nz = (h * x).sum()\nreturn torch.autograd.grad(z, x)", (cst.Call, "autograd"), UNKNOWN,
@@ -174,12 +174,12 @@ TABLE: list[Row] = [
     # The history of a tensor.
     (grad_flag_in_eager, "x.requires_grad_()\nreturn torch.autograd.grad(g(x), x)", (cst.Call, "requires_grad_"), UNKNOWN,
      "The function takes gradients: what it takes them of must require them before the call."),
-    (asked_leaf, "return g(x)", CALL, UNKNOWN, "No attribute that is traced says the same."),
+    (asked_leaf, "return g(x)", CALL, UNKNOWN, "No attribute that Dynamo traces has the same meaning."),
     (asked_leaf, "return g(x.grad_fn)", (cst.Attribute, "grad_fn"), UNKNOWN,
-     "More is done with `grad_fn` than to ask whether there is one; do it outside the compiled function."),
+     "`grad_fn` is used for more than a test for None; do it outside the compiled function."),
     # Checks.
     (check_in_graph, "return torch._check_tensor_all(x > 0)", CALL, UNKNOWN,
-     "The check is part of an expression, so it has no form inside the graph."),
+     "The check is part of an expression, so it cannot be made inside the graph."),
     (check_in_graph, "torch._check(x.any())", CALL, UNKNOWN,
      "`_check` takes no tensor, in eager either; `torch._assert_async` does."),
     (check_in_graph, "torch._check_tensor_all(*x)", CALL, UNKNOWN, "The condition of the check is not written out."),
@@ -282,19 +282,19 @@ TABLE: list[Row] = [
     (always_callable, "return x()", CALL, UNKNOWN, "This does not ask whether a method can be called."),
     # Functions of what a mask selects.
     (plain_iterable, "for k in tenumerate(x):\n    pass", CALL, UNKNOWN, "This does more than show how far a loop is."),
-    (plain_iterable, "return tqdm(x)", CALL, UNKNOWN, "The progress bar is not what a loop runs over."),
-    (plain_iterable, "for k in tqdm(*x):\n    pass", CALL, UNKNOWN, "What the progress bar runs over is not its first argument."),
+    (plain_iterable, "return tqdm(x)", CALL, UNKNOWN, "No loop iterates over the progress bar itself."),
+    (plain_iterable, "for k in tqdm(*x):\n    pass", CALL, UNKNOWN, "The iterable is not the first argument of the progress bar."),
     # Settings, checks and contexts.
     (capture_numbers, PATCHED, (cst.Call, "x.item"), UNKNOWN, "Numbers of tensors are already recorded in this function."),
     (constant_check, "torch._check(x.sum() > 0, g)", CALL, UNKNOWN,
-     "The message of the check is neither a text nor a lambda that is written in it."),
+     "The message of the check is neither a string nor a lambda in the call itself."),
     (attention_backends, "return g(x)", CALL, UNKNOWN, "This is no call of sdp_kernel."),
     (attention_backends, "with sdp_kernel(False, False, False, False):\n    pass", CALL, UNKNOWN, "No backend is left."),
     (plain_with, "stack.enter_context(x)", CALL, UNKNOWN, "The stack is not made by a with statement around this."),
     (plain_with, "import contextlib\n\n\ndef f(x):\n    with contextlib.ExitStack() as s:\n        s.enter_context(x)\n",
      (cst.Call, "s.enter"), UNKNOWN, "The contexts are all that the block has."),
     # Values that only output needs, statements that are taken out.
-    (guard_shown, "k = g(x.sum().item())\nprint(k)", (cst.Call, "item"), UNKNOWN, "The value serves more than output."),
+    (guard_shown, "k = g(x.sum().item())\nprint(k)", (cst.Call, "item"), UNKNOWN, "The value is used for more than output."),
     (guard_host, "t = time.time()\nif t > 3:\n    print(g(x))\nreturn x", (cst.Call, "time.time"), UNKNOWN,
      "`t` decides the branch in line 6, which does more than output."),
     (read_global, "K = 1\n" + F + "    g = globals(); k = g['K']\n", CALL, UNKNOWN,
@@ -338,5 +338,5 @@ def test_an_assertion_on_what_may_have_no_length(make: Callable[..., Any], value
     assert isinstance(case.hit.event, Assert)
     refused = assert_length(replace(case.hit.event, test=value), case.editor)
     assert refused.reason == (
-        "What is asserted is an object, or not always a list: whether its truth is its length is not known."
+        "The asserted value is an object, or not always a list: its truth may be something other than its length."
     )

@@ -67,7 +67,7 @@ def test_one_graph_with_the_results_and_gradients_of_eager(fixed: Any, runner: A
 KEPT = {
     "the part itself": "return torch.cat([x[i, :k] for i, k in enumerate(n.tolist())])",
     "a part of a part": "k = n[0].item()\nreturn x[1:, :k].sum(0)",
-    "behind a number": "k = n[0].item()\nreturn x[0, k:].sum(0)",
+    "after a number": "k = n[0].item()\nreturn x[0, k:].sum(0)",
     "in steps": "k = n[0].item()\nreturn x[0, :k:2].sum(0)",
     "over all": "k = n[0].item()\nreturn x[0, :k].sum()",
     "a maximum of whole numbers": "k = n[0].item()\nreturn n[:k].amax(0) + x",

@@ -68,7 +68,7 @@ ONE = Tensor("bool", 1)
 
 TABLE: list[Row] = [
     # Indices of a mask.
-    (without_indices, "return x", NAME_X, TWO, "This asks for no indices of a mask."),
+    (without_indices, "return x", NAME_X, TWO, "This does not compute the indices of a mask."),
     (without_indices, "k = x.nonzero()\nreturn y", CALL, TWO, "The indices are not used."),
     (without_indices, "k = g(x).nonzero()\nreturn k.sum()", CALL, TWO, "`g(x)` may have side effects."),
     (without_indices, "return x.nonzero()", CALL, TWO,
@@ -84,13 +84,13 @@ TABLE: list[Row] = [
     (without_indices, "k = x.nonzero()[:, 0]\ny[k] @= 2", CALL, ONE,
      "What is selected is written back with an operator that has no plain form."),
     # Different values that are counted.
-    (count_distinct, "return x.nonzero()", CALL, ONE, "No different values are asked for."),
+    (count_distinct, "return x.nonzero()", CALL, ONE, "This does not compute the distinct values of a tensor."),
     (count_distinct, "k = x.unique()\nreturn y[: len(k)] + k.sum()", CALL, ONE, "The values are used, and not only how many there are."),
     (count_distinct, "k = torch.unique(g(x))\nreturn y * len(k)", CALL, ONE, "`g(x)` would be computed more than once."),
     (count_distinct, "k = torch.unique(x, dim=0)\nreturn y * len(k)", CALL, TWO,
-     "More is asked for than the different values of a whole tensor."),
+     "More is used than the distinct values of a whole tensor."),
     (count_distinct, "k = x.unique(True)\nreturn y * len(k)", CALL, TWO,
-     "More is asked for than the different values of a whole tensor."),
+     "More is used than the distinct values of a whole tensor."),
     # What may be a number or a tensor.
     (either_goes_on, "return y * x.item()", CALL_ITEM, ONE, "The number does not take the place of what may be a tensor or a number."),
     (either_goes_on, "if n:\n    x = x.item()\nreturn y * x", CALL_ITEM, ONE,
@@ -107,7 +107,7 @@ TABLE: list[Row] = [
     (count_selected, "k = x[x > 0]\nreturn y * len(k)", SUBSCRIPT, UNKNOWN, "`x > 0` may change before the count is read."),
     # Numbers that multiply, and systems of equations.
     (multiplied, "return g(x)", CALL, UNKNOWN, "No number in this call multiplies one of its arguments."),
-    (multiplied, "return x.add(y, n)", CALL, UNKNOWN, "`alpha` is not passed by name, behind the tensors."),
+    (multiplied, "return x.add(y, n)", CALL, UNKNOWN, "`alpha` is not passed by name, after the tensors."),
     (least_squares, "return torch.linalg.lstsq(x, y)", CALL, UNKNOWN,
      "More than the solution is kept, and how much there is of the rest depends on data."),
     (least_squares, "return torch.linalg.lstsq(x, y).rank", CALL, UNKNOWN,
@@ -123,9 +123,9 @@ TABLE: list[Row] = [
     (device_arguments, 'with torch.device(0):\n    s = """a\n    b"""', CALL, UNKNOWN, "A string of several lines would be moved."),
     # Numbers that stay tensors.
     (keep_list, "return list(x)", CALL, UNKNOWN, "The list is not made by a plain call of tolist()."),
-    (keep_truth, "with lock:\n    return x", WITH, UNKNOWN, "What is asked for its truth is no expression."),
+    (keep_truth, "with lock:\n    return x", WITH, UNKNOWN, "What is tested is not an expression."),
     (python_product, "return x.reshape(x.numel())", (cst.Call, "numel"), UNKNOWN,
-     "The number is not shown to come from Python numbers alone, so it stays one of numpy."),
+     "The number is not shown to come from Python numbers alone, so it stays a numpy number."),
     (python_product, "def f(x):\n    return np.prod(x.shape)\n", CALL, UNKNOWN, "The file has no import at its top."),
     (python_product, "return np.prod(x)", CALL, UNKNOWN, "`x` is not shown to be a shape."),
     (torch_reduction, "return x.numpy().mean()", CALL, UNKNOWN, "The array is not read as one number."),
@@ -169,7 +169,7 @@ TABLE: list[Row] = [
     (loop_over_all, LOOP + WHERE + "    out.index_add_(0, y, x[rows])", (cst.Call, "nonzero"), UNKNOWN,
      "`y` is not what torch.where(mask) selected."),
     (loop_over_all, LOOP + WHERE + "    z = x[rows]\n" + ADD + "return z", (cst.Call, "nonzero"), UNKNOWN,
-     "`z` of the loop is used behind it."),
+     "`z` of the loop is used after it."),
     (loop_over_all, LOOP + WHERE + "    n += 1\n" + ADD, (cst.Call, "nonzero"), UNKNOWN,
      "Line 9 of the loop does more than compute the rows."),
     (loop_over_all, LOOP + WHERE + "    x.kept = rows\n" + ADD, (cst.Call, "nonzero"), UNKNOWN,
@@ -226,7 +226,7 @@ TABLE: list[Row] = [
     (call_with_all_rows, "m = x > 0\nif m.any():\n    y = x[m]\n    x[m] = g(x[m])", (cst.Call, "any"), BOOL,
      "The branch does more than write back what a mask selects."),
     (call_with_all_rows, "m = x > 0\nif y.any():\n    x[m] = g(x[m])", (cst.Call, "any"), BOOL,
-     "The branch asks more than whether the mask selects anything."),
+     "The branch tests more than whether the mask selects anything."),
     (call_with_all_rows, "m = x > 0\nx[m], y[n] = g(x[m])", (cst.Subscript, "x[m]"), BOOL,
      "The targets are not selected by the same mask."),
     (call_with_all_rows, "m = x > 0\nx[m] = g(x[m], m.sum())", (cst.Subscript, "x[m]"), BOOL,
@@ -286,7 +286,7 @@ TABLE: list[Row] = [
     (drawn_integers, "return x.random_(to=2)", CALL, UNKNOWN, "The bounds of random_ are not its first arguments."),
     (written_data, "return x", NAME_X, UNKNOWN, "This does not store into the data of one tensor."),
     (written_data, "x.grad = y", (cst.Attribute, "x.grad"), UNKNOWN, "This does not store into the data of one tensor."),
-    (identity, "return g(x)", CALL, UNKNOWN, "This asks for no hash of a tensor."),
+    (identity, "return g(x)", CALL, UNKNOWN, "This does not compute the hash of a tensor."),
     (identity, F + "    return hash(x)\n\n\nid = 3\n", CALL, UNKNOWN,
      "The name hash or id may stand for something else in this file."),
     # Arrays of numpy, which take no tensor as an operand.
@@ -295,8 +295,8 @@ TABLE: list[Row] = [
     (keep_tensor, "a = x.detach().numpy()\nk = x.sum().item() / 2\nreturn a > k", (cst.Call, ".item"), UNKNOWN, ARRAY),
     # Random numbers of Python.
     (traced_choice, "return random.choice([n, 2])", CALL, UNKNOWN,
-     "What is chosen from are not numbers that are written out, so no tensor holds them."),
-    (choose_by_draw, "return x * random.random()", CALL, UNKNOWN, "The number is not what a branch asks for."),
+     "The choices are not all number literals, so no tensor can hold them."),
+    (choose_by_draw, "return x * random.random()", CALL, UNKNOWN, "No branch tests the number."),
     (choose_by_draw, "k = random.random()\nreturn x * k", CALL, UNKNOWN, "The number does not decide one branch."),
 ]  # fmt: skip
 

@@ -48,7 +48,7 @@ FORMS = {
                       "return torch.stack( parts).mean() * len('torch.stack(parts).mean()') + torch.stack(parts).mean()",
     "side of a flag": "for c in range(4):\n    if x.ndim == 2:\n        m = y == c\n        if not m.any():\n            continue\n"
                       "        x = x + m[:, None]\n    else:\n        x = x - 1\nreturn x",
-    "flag behind": "for c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n    if y.ndim == 1:\n"
+    "flag after": "for c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n    if y.ndim == 1:\n"
                    "        x = x + m[:, None]\n    else:\n        x = x * 2\nreturn x",
     "break and stores": "out = torch.zeros(4, 3)\nh = x\nfor t in range(3):\n    h = h * 0.5\n    a, b = h.max(1)\n    out[:, t] = a\n"
                         "    if a.max() < 0.3:\n        break\nreturn out, h",
@@ -148,7 +148,7 @@ REFUSED = {
     "part of a list": (f"parts = [x, x, x, x]\n{LOOP}    parts[c] = x * 2\nreturn sum(parts)",
                        "Line 11 of the loop does more than assign a name."),
     "variable of the loop": ("for t in range(3):\n    x = x * 0.5\n    if x.max() < 0.3:\n        break\nreturn x * t",
-                             "Line 10 reads `t` behind the loop."),
+                             "Line 10 reads `t` after the loop."),
     "new in a tuple": ("for t in range(3):\n    top, x = x.amax(1), x * 0.5\n    if x.max() < 0.3:\n        break\nreturn top",
                        "`top` has no value before the loop."),
 }  # fmt: skip

@@ -48,7 +48,7 @@ def test_what_fails_in_one_mode_is_sought_in_that_mode_alone_and_the_rest_is_che
     copies.training = "C"
     result = verify(four(), {"m.py": TEXT}, TWO_MODES, copies, each=False)
     assert result is not None and grades(result.findings)[2] == "none"
-    assert "did not end well (raised" in details(result.findings)[2]
+    assert "run failed (raised" in details(result.findings)[2]
     assert {mode for mode, _ in copies.ran} == {"both", "train"}
     # All fixes, and those that are left.
     assert [text for mode, text in copies.ran if mode == "both"] == ["A\nB\nC\nD\n", "A\nB\nc\nD\n"]
@@ -68,7 +68,7 @@ def test_fixes_that_fail_different_checks_are_all_found() -> None:
     copies.training = "D"
     result = verify(four(), {"m.py": TEXT}, TWO_MODES, copies, each=False)
     assert result is not None and result.verification.fixes == ("A", "C")
-    assert [d.reason[:20] for d in result.verification.dropped] == ["with inputs of zeros", "the train run did no"]
+    assert [d.reason[:20] for d in result.verification.dropped] == ["with inputs of zeros", "the train run failed"]
 
 
 def test_a_check_that_passes_when_it_is_asked_again_does_not_keep_what_failed_it() -> None:

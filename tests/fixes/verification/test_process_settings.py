@@ -15,7 +15,7 @@ WHOLE_PROCESS = "the setting would hold for the whole process"
 
 
 class Moving(Copies):
-    """A line breaks, whatever is fixed: the first, or the one behind it."""
+    """A line breaks, whatever is fixed: the first, or the one after it."""
 
     def run(self, texts: Mapping[str, str], *_: Any, **__: Any) -> Sequence[DynamicRun]:
         brk = Break("m.py", 1 if texts["m.py"].startswith("a") else 2, 1, "f", "GB0059", "x", "y")

@@ -147,7 +147,7 @@ def test_the_fix_that_raises_is_found_and_named() -> None:
     result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(raising="R"))
     assert result is not None and result.verification.fixes == ("A", "C")
     assert grades(result.findings) == ["general", "none", "general"]
-    reason = "the eval run did not end well (raised: TypeError: no)"
+    reason = "the eval run failed (raised: TypeError: no)"
     assert result.verification.dropped[0].reason == reason
     assert details(result.findings)[1] == f"Dropped: {reason}."
 

@@ -132,7 +132,7 @@ def test_hostile_text_is_text(hostile: Diagnosis, page: Page) -> None:
     shown = Page(text)
     # The same elements as with harmless text, so nothing was parsed as markup.
     kinds = {tag for tag, _ in page.elements}
-    # (A path may be broken behind its slashes, and the hostile text has some.)
+    # (A path may be broken after its slashes, and the hostile text has some.)
     assert {tag for tag, _ in shown.elements} - {"small", "wbr"} <= kinds
     assert len(shown.texts["script"]) == 2
     assert shown.texts["h1"][0].startswith("<script>alert(1)</script> </script> </style> <class 'x'> <img src=x")

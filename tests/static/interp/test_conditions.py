@@ -1,4 +1,4 @@
-"""What tests decide, and what is known behind them."""
+"""What tests decide, and what is known after them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Behind a graph break what a function holds is an input of the next graph: it may be a size there."""
+"""After a graph break what a function holds is an input of the next graph: it may be a size there."""
 
 from __future__ import annotations
 

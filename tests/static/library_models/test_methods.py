@@ -120,3 +120,9 @@ def test_methods_of_the_modules_that_a_walk_meets(events, read) -> None:
                 return {read}
     """)
     assert [e.qualname for e in found if isinstance(e, Call) and e.qualname.endswith("item")] == ["torch.Tensor.item"]
+
+
+def test_the_memory_of_a_tensor_is_an_object_with_methods_of_its_own(events) -> None:
+    found = events(NET.format(statement="x = x * x.untyped_storage().nbytes()"))
+    names = [event.qualname for event in found if isinstance(event, Call)]
+    assert names[-2:] == ["torch.Tensor.untyped_storage", "torch.Tensor.untyped_storage.nbytes"]

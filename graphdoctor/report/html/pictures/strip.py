@@ -157,7 +157,7 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
         yield ("eager", "nothing is compiled: all of it runs in eager", 0)
         return
     graph, shown = 0, 0
-    #: What was drawn since the last graph: a break deep inside cuts each function that is on the way to it.
+    #: The breaks drawn since the last graph: a break deep inside cuts each of its callers.
     drawn: set[str] = set()
     #: The functions that are said to run in eager. Once is enough: many blocks share one, and its break is numbered.
     eager_ones: set[str] = set()

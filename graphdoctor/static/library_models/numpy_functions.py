@@ -1,0 +1,96 @@
+"""Calls into numpy: the results of its functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.value_functions import holds_tensor, options
+from graphdoctor.static.domain.values import UNKNOWN, Const, ExternalObject, PythonValue, Seq, Tensor, Value
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models import literals
+
+Kwargs = dict[str, Value]
+
+
+def call_numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    """The result of a function or class of numpy, by its dotted name. Dynamo traces arrays as tensors."""
+    name = qualname.rpartition(".")[2]
+    if torch_tables.dtype_of(name) is not None and args and name not in ("bool", "int", "float"):
+        is_input = not interpreter.frame.compiled
+        return Tensor(torch_tables.dtype_of(name), 0, numpy=True, argument=is_input, constant=is_input)
+    if name in ("dtype", "errstate", "printoptions", "finfo", "iinfo", "ndarray", "default_rng", "RandomState"):
+        return ExternalObject(qualname)
+    if qualname.startswith("numpy.random.") and (drawn := _drawn_number(name, args, kwargs)) is not None:
+        return drawn
+    if name in ("allclose", "array_equal", "isscalar"):
+        return PythonValue("bool")
+    scalar = name in _REDUCTIONS or name in _OF_ONE_NUMBER or name in ("lcm", "gcd")
+    of_numbers = scalar and not any(holds_tensor(a) and not isinstance(a, Seq) for a in args)
+    ndim = 0 if (of_numbers or (name in _REDUCTIONS and len(args) == 1)) and "axis" not in kwargs else None
+    if name in ("array", "asarray") and args and not holds_tensor(args[0]) and "dtype" not in kwargs:
+        return replace(literals.from_literal(args[0]), numpy=True, constant=False)
+    dtype = "bool" if name in torch_tables.BOOL_OPS else "int" if name in torch_tables.INT_OPS else None
+    if name == "prod" and args and isinstance(args[0], Seq) and args[0].items is not None and len(args[0].items) == 1:
+        # Dynamo evaluates the product of one number.
+        return args[0].items[0]
+    if scalar and len(args) == 1 and interpreter.frame.compiled:
+        if _is_constant(args[0]):
+            # Dynamo evaluates it. In eager code the result is a numpy scalar, which compiled code treats as tensor
+            # data.
+            return PythonValue("float")
+        if name in _OF_ONE_NUMBER and not any(map(_may_be_array, options(args[0]))):
+            # Dynamo evaluates it for a size too, but the result has the methods of an array, which it does not
+            # evaluate.
+            numbers = all(isinstance(part, (Tensor, PythonValue, Const)) for part in options(args[0]))
+            return Tensor("float", 0, numpy=True, constant=True) if numbers else UNKNOWN
+    # A numpy scalar that eager code computed is an input of the graph with a known value.
+    is_input = ndim == 0 and not interpreter.frame.compiled
+    return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
+
+
+#: Functions that reduce an array to one number where no axis is given.
+_REDUCTIONS = frozenset({"prod", "sum", "mean", "max", "min"})
+
+#: Elementwise functions: they give a number for a Python number.
+_OF_ONE_NUMBER = frozenset({"sqrt", "ceil", "floor", "log", "log2", "exp", "round"})
+
+#: Functions of ``numpy.random`` that give a Python number, with the number of arguments before ``size``.
+_DRAW_NUMBERS = {
+    **dict.fromkeys(torch_tables.words(
+        "rand randn random random_sample ranf sample standard_normal standard_exponential standard_cauchy"), 0),
+    **dict.fromkeys(torch_tables.words(
+        "standard_gamma standard_t poisson exponential chisquare rayleigh geometric weibull pareto power"), 1),
+    **dict.fromkeys(torch_tables.words(
+        "uniform normal beta gamma binomial lognormal laplace gumbel logistic vonmises wald f randint"), 2),
+    "triangular": 3,
+}  # fmt: skip
+_WHOLE = ("randint", "poisson", "geometric", "binomial")
+
+
+def _drawn_number(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value | None:
+    """The result of a function of ``numpy.random`` without a shape; None where it may be an array.
+
+    The graph ends at the call, so the code after it has a plain number.
+    """
+    before = _DRAW_NUMBERS.get(name)
+    if before is None or len(args) > before or "size" in kwargs:
+        return None
+    if any(holds_tensor(a) or isinstance(a, Seq) for a in (*args, *kwargs.values())):
+        return None
+    return PythonValue("int" if name in _WHOLE else "float")
+
+
+def _is_constant(value: Value) -> bool:
+    """Whether ``value`` is a constant of the trace: a number that comes from no shape and no tensor data."""
+    number = (
+        isinstance(value, PythonValue) and value.kind in ("int", "float") and not (value.shape or value.data_dependent)
+    )
+    return number or isinstance(value, Const)
+
+
+def _may_be_array(value: Value) -> bool:
+    """Whether a function of numpy gives tensor data for ``value``: an array, a list, a number read from a tensor."""
+    if isinstance(value, Tensor):
+        return not (value.numpy and value.constant)
+    return isinstance(value, Seq) or (isinstance(value, PythonValue) and value.data_dependent)
