@@ -241,7 +241,7 @@ def test_a_file_given_alone_is_reported_with_the_helpers_it_calls(
 def test_only_the_verdict_and_the_fixes_are_proved_where_nothing_else_is_wanted(
     model: Path, diagnosis: Diagnosis
 ) -> None:
-    wanted = api.scan(api.ScanOptions((str(model),), mode="eval", after_verdict=False))
+    wanted = api.scan(api.ScanOptions((str(model),), mode="eval", behind_verdict=False))
     assert diagnosis.dynamic is not None and wanted.dynamic is not None
     assert diagnosis.dynamic[0].sweeps and not wanted.dynamic[0].sweeps
     assert wanted.verification is not None and diagnosis.verification is not None

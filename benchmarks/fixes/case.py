@@ -56,7 +56,7 @@ def measure(case: Path, work: Path, mode: str, timeout: float) -> Result:
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(case, copy)
     options = ScanOptions(
-        paths=(str(copy / SAMPLE),), run=True, mode=mode, timeout=timeout, device="cpu", after_verdict=False
+        paths=(str(copy / SAMPLE),), run=True, mode=mode, timeout=timeout, device="cpu", behind_verdict=False
     )
     rounds = tuple(scan_in_rounds(_writing(options)))
     first = rounds[0].dynamic or ()

@@ -108,7 +108,7 @@ def fix(
         run=run,
         only_given=only_given,
         verify=not no_verify,
-        after_verdict=False,
+        behind_verdict=False,
         each_fix=True,
         fix=not show_diff,
         unsafe_fixes=unsafe_fixes,

@@ -100,7 +100,7 @@ class ScanOptions(SettingOptions, TargetOptions, DepthOptions):
     facts: Mapping[Path, RunFacts] = field(default_factory=dict)
     verify: bool = True
     #: Count recompiles, and check what else comes after the verdict and the fixes.
-    after_verdict: bool = True
+    behind_verdict: bool = True
     #: Verify also each fix alone, and look for the fixes that suffice for fullgraph=True.
     each_fix: bool = False
     fix: bool = False

@@ -56,7 +56,7 @@ def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
             or options.sample
             or options.shrink
         ),
-        only_verdict=options.quick or not options.after_verdict,
+        only_verdict=options.quick or not options.behind_verdict,
         advise=options.advise,
     )
 
