@@ -658,6 +658,11 @@ def _suggestion(event: Truth) -> str:
             "a list gets as many elements as the data say: append in each case, zeros or what a weight of 0 leaves out "
             "where the test does not hold"
         )
+    if isinstance(event.branch, cst.If) and _ends_loop(event.branch):
+        return (
+            "go through a fixed number of steps and keep what is finished with `torch.where`, or compile one step and "
+            "ask outside the compiled code when to stop"
+        )
     if optional := optional_tensor(event):
         return optional
     if tensor is not None and tensor.numpy:
@@ -666,6 +671,14 @@ def _suggestion(event: Truth) -> str:
             "drawn, and compute the rest in torch, with `torch.where`"
         )
     return SUGGESTIONS.get(event.context, "compute both branches and select with `torch.where`, or use `torch.cond`")
+
+
+def _ends_loop(branch: cst.If) -> bool:
+    """Whether the branch leaves the loop around it."""
+    return isinstance(branch.body, cst.IndentedBlock) and any(
+        isinstance(line, cst.SimpleStatementLine) and any(isinstance(small, cst.Break) for small in line.body)
+        for line in branch.body.body
+    )
 
 
 def _makes_longer(code: cst.CSTNode | None) -> bool:

@@ -938,6 +938,8 @@ def _suggestion(name: str) -> str:
         return (
             f"call the method by its name (`a.__{name.removeprefix('operator.')}__(b)`), or use what the object holds"
         )
+    if name in MADE_BEFORE:
+        return "give a dict, a named tuple or an object of a dataclass, which are traced"
     if name == "builtins.pow":
         return "write it with the operator `**`"
     if name == _AS_SUBCLASS:
