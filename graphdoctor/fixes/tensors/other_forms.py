@@ -20,7 +20,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 _SCALED = {"add": ("alpha", 1), "sub": ("alpha", 1), "addcmul": ("value", 1), "addcdiv": ("value", 1)}
 _PSEUDO_INVERSE = (
     "The pseudo-inverse gives the same solution up to rounding; it costs more, and is less exact for large matrices, "
-    "and takes a batch of vectors for a matrix. What NaN and infinity give may be other numbers."
+    "and takes a batch of vectors for a matrix. NaN and infinity in the matrix raise."
 )
 
 
