@@ -37,6 +37,7 @@ from graphdoctor.static.domain.values import (
     External,
     ExternalObject,
     Instance,
+    PythonValue,
     Tensor,
     TorchModule,
     Unknown,
@@ -857,7 +858,7 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} is not traced by Dynamo: {consequence(event)}",
-        _suggestion(event.qualname),
+        _without_tensors(event) or _suggestion(event.qualname),
         certainty(event),
         torch=_reversed(event) or ON_SOME.get(event.qualname, ""),
     )
@@ -925,6 +926,16 @@ def _of_package(event: Call) -> bool:
     of_version = "__version__" in event.qualname.split(".")
     untraced = within(event.qualname, HOST_PACKAGES | TRACKERS) or is_tokenizer(event.qualname)
     return untraced and not made_here and not of_version
+
+
+def _without_tensors(event: Call) -> str:
+    """What to do about a function of a package that gets numbers and settings alone: no operator takes their place."""
+    given = (*event.args, *event.kwargs.values())
+    if not within(event.qualname, HOST_PACKAGES) or not given or any(map(may_be_tensor, given)):
+        return ""
+    if not all(isinstance(part, (Const, PythonValue)) for value in given for part in options(value)):
+        return ""
+    return "call it outside the compiled code, and pass in what it gives"
 
 
 def _suggestion(name: str) -> str:
