@@ -658,7 +658,12 @@ def _suggestion(event: Truth) -> str:
             "a list gets as many elements as the data say: append in each case, zeros or what a weight of 0 leaves out "
             "where the test does not hold"
         )
-    if isinstance(event.branch, cst.If) and _ends_loop(event.branch):
+    if isinstance(event.branch, cst.If) and _holds(event.branch, cst.Continue):
+        return (
+            "leave the test out where the rest of the round does nothing for an empty selection; else let each round "
+            "run, and keep what it is to change with `torch.where`"
+        )
+    if isinstance(event.branch, cst.If) and _holds(event.branch, cst.Break):
         return (
             "go through a fixed number of steps and keep what is finished with `torch.where`, or compile one step and "
             "ask outside the compiled code when to stop"
@@ -673,10 +678,10 @@ def _suggestion(event: Truth) -> str:
     return SUGGESTIONS.get(event.context, "compute both branches and select with `torch.where`, or use `torch.cond`")
 
 
-def _ends_loop(branch: cst.If) -> bool:
-    """Whether the branch leaves the loop around it."""
+def _holds(branch: cst.If, kind: type[cst.BaseSmallStatement]) -> bool:
+    """Whether the branch itself, not a loop in it, goes on with the loop around it or leaves it."""
     return isinstance(branch.body, cst.IndentedBlock) and any(
-        isinstance(line, cst.SimpleStatementLine) and any(isinstance(small, cst.Break) for small in line.body)
+        isinstance(line, cst.SimpleStatementLine) and any(isinstance(small, kind) for small in line.body)
         for line in branch.body.body
     )
 
