@@ -141,4 +141,4 @@ def least_squares(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("The call says how the system is solved.")
     text = f"(torch.linalg.pinv({editor.code(call.args[0].value)}) @ {editor.operand(call.args[1].value)})"
     edits = (*editor.torch_import(call), editor.replace(read, text))
-    return FixPlan(edits, "unsafe", _PSEUDO_INVERSE, known=("not_finite",))
+    return FixPlan(edits, "unsafe", _PSEUDO_INVERSE, known=("costly", "not_finite"))
