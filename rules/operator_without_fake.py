@@ -12,6 +12,8 @@ Fix: Register one, which makes an empty tensor of the shape, dtype and device th
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
@@ -105,7 +107,28 @@ def f(x):
     add_one(y)
     return y
 """,
+    """\
+import torch
+from torch.library import custom_op, register_fake
+
+
+@custom_op("gd514::fourfold", mutates_args=())
+def fourfold(x: torch.Tensor) -> torch.Tensor:
+    return x * 4
+
+
+@register_fake("gd514::fourfold")
+def _(x):
+    return torch.empty_like(x)
+
+
+def f(x):
+    return fourfold(x) + 1
+""",
 )
+
+#: A fake implementation that is registered by the name of an operator, as a text.
+_BY_NAME = re.compile(r"\b_?(?:register_fake|impl_abstract)\(")
 
 
 def watches(name: str) -> bool:
@@ -125,9 +148,7 @@ def check_call(event: Call) -> Hit | None:
         return None
     # One that is registered by the name of the operator is not told from that of another operator.
     texts = (operator.info.module.source.text, event.site.module.text)
-    if "torch.library" not in texts[0] or any(
-        f"{name}.register_" in text or "library.register_fake" in text for text in texts
-    ):
+    if "torch.library" not in texts[0] or any(f"{name}.register_" in text or _BY_NAME.search(text) for text in texts):
         return None
     return Hit(
         event,

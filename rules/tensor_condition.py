@@ -658,6 +658,16 @@ def _suggestion(event: Truth) -> str:
             "the length of a list depends on the data: append in each case, and where the test is false append zeros "
             "or a value that gets the weight 0"
         )
+    if isinstance(event.branch, cst.If) and _holds(event.branch, cst.Continue):
+        return (
+            "leave the test out where the rest of the round does nothing for an empty selection; else let each round "
+            "run, and keep what it is to change with `torch.where`"
+        )
+    if isinstance(event.branch, cst.If) and _holds(event.branch, cst.Break):
+        return (
+            "go through a fixed number of steps and keep what is finished with `torch.where`, or compile one step and "
+            "ask outside the compiled code when to stop"
+        )
     if optional := optional_tensor(event):
         return optional
     if tensor is not None and tensor.numpy:
@@ -666,6 +676,14 @@ def _suggestion(event: Truth) -> str:
             "random numbers as arguments, and compute the rest in torch, with `torch.where`"
         )
     return SUGGESTIONS.get(event.context, "compute both branches and select with `torch.where`, or use `torch.cond`")
+
+
+def _holds(branch: cst.If, kind: type[cst.BaseSmallStatement]) -> bool:
+    """Whether the branch itself, not a loop in it, goes on with the loop around it or leaves it."""
+    return isinstance(branch.body, cst.IndentedBlock) and any(
+        isinstance(line, cst.SimpleStatementLine) and any(isinstance(small, kind) for small in line.body)
+        for line in branch.body.body
+    )
 
 
 def _makes_longer(code: cst.CSTNode | None) -> bool:

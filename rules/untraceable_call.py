@@ -37,6 +37,7 @@ from graphdoctor.static.domain.values import (
     External,
     ExternalObject,
     Instance,
+    PythonValue,
     Tensor,
     TorchModule,
     Unknown,
@@ -857,7 +858,7 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} is not traced by Dynamo: {consequence(event)}",
-        _suggestion(event.qualname),
+        _without_tensors(event) or _suggestion(event.qualname),
         certainty(event),
         torch=_reversed(event) or ON_SOME.get(event.qualname, ""),
     )
@@ -927,6 +928,16 @@ def _of_package(event: Call) -> bool:
     return untraced and not made_here and not of_version
 
 
+def _without_tensors(event: Call) -> str:
+    """What to do about a function of a package that gets numbers and settings alone: no operator takes their place."""
+    given = (*event.args, *event.kwargs.values())
+    if not within(event.qualname, HOST_PACKAGES) or not given or any(map(may_be_tensor, given)):
+        return ""
+    if not all(isinstance(part, (Const, PythonValue)) for value in given for part in options(value)):
+        return ""
+    return "call it outside the compiled code, and pass in what it gives"
+
+
 def _suggestion(name: str) -> str:
     if within(name, TRACKERS):
         return "return the value and log it after the call, or put it under `if not torch.compiler.is_compiling():`"
@@ -938,6 +949,8 @@ def _suggestion(name: str) -> str:
         return (
             f"call the method by its name (`a.__{name.removeprefix('operator.')}__(b)`), or use what the object holds"
         )
+    if name in MADE_BEFORE:
+        return "give a dict, a named tuple or an object of a dataclass, which are traced"
     if name == "builtins.pow":
         return "write it with the operator `**`"
     if name == _AS_SUBCLASS:

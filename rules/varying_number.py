@@ -159,6 +159,9 @@ for x in (torch.rand(4, 8), torch.rand(4, 8)):
 )
 
 
+_AS_BOOL = "pass what the code decides by it, such as the bool of its test: a tensor breaks the graph there"
+
+
 def check_compiledcall(event: CompiledCall) -> Hit | None:
     if not isinstance(event.node, cst.Call) or event.dynamic:
         return None
@@ -170,7 +173,7 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
             effect = (
                 "its second value compiles again; so does each value that a branch depends on, or with `dynamic=False`"
             )
-            return _hit(event, arg.value, effect, "pass it as a 0-d tensor")
+            return _hit(event, arg.value, effect, _AS_BOOL if _decides(event, arg) else "pass it as a 0-d tensor")
     written = next((w for loop in event.loops for w in _writes(loop, event) if _names(w.value) & changed), None)
     if written is None:
         return None
@@ -210,19 +213,33 @@ def _is_written(key: str, text: str) -> bool:
 
 def _is_read(event: CompiledCall, arg: cst.Arg) -> bool:
     """Whether what is called mentions the parameter that gets ``arg``: without that there is no guard on its value."""
+    return any(body is None or name in _names(body) for body, name in _received(event, arg))
+
+
+def _decides(event: CompiledCall, arg: cst.Arg) -> bool:
+    """Whether what is called asks by the parameter that gets ``arg`` which way to go: a tensor would break there."""
+    for body, name in _received(event, arg):
+        for node in walk(body) if body is not None else ():
+            if isinstance(node, (cst.If, cst.IfExp, cst.While)) and name in _names(node.test):
+                return True
+    return False
+
+
+def _received(event: CompiledCall, arg: cst.Arg) -> Iterator[tuple[cst.CSTNode | None, str]]:
+    """The bodies of what may be called, with their name for ``arg``; None for a body that is not known."""
     if arg.star or not isinstance(event.node, cst.Call):
-        return True
+        yield None, ""
+        return
     position = [id(each) for each in event.node.args].index(id(arg))
     for option in options(event.target):
         function = option.info.lookup("forward") if isinstance(option, Instance) else option
         if not isinstance(function, Function) or isinstance(function.info.node, cst.Lambda):
-            return True
+            yield None, ""
+            continue
         names = [param.name.value for param in function.info.node.params.params]
         names = names[isinstance(option, Instance) or function.bound is not None :]
         name = arg.keyword.value if arg.keyword is not None else names[position] if position < len(names) else ""
-        if name not in names or name in _names(function.info.body):
-            return True
-    return False
+        yield (function.info.body if name in names else None), name
 
 
 def _hit(event: CompiledCall, node: cst.CSTNode, effect: str, suggestion: str) -> Hit:

@@ -47,11 +47,12 @@ def facts_of(
     known = {(found.location.path, line) for found in findings if found.gb_ids for line in _lines(found.location)}
     by_path: dict[str, list[Break]] = {}
     for brk in breaks:
-        if brk.owner == "own" and brk.gb_id and brk.path in texts and (brk.path, brk.line) not in known:
+        if brk.owner != "torch" and brk.gb_id and brk.path in texts and (brk.path, brk.line) not in known:
             by_path.setdefault(brk.path, []).append(brk)
     facts: dict[Path, RunFacts] = {}
     for path, group in by_path.items():
-        tensors, masks = tensor_places(texts[path], group)
+        # What broke in a function of a library is not what stands at the user's call of it.
+        tensors, masks = tensor_places(texts[path], (brk for brk in group if brk.owner == "own"))
         shown = RunFacts(tensors, frozenset(brk.function for brk in group), masks)
         facts |= {files[path]: shown, files[path].resolve(): shown}
     return facts

@@ -87,7 +87,7 @@ def diagnosed(
     runs = grouped(every)
     if static is not None:
         on_disk = {path: Path(places.root, path) for path in texts}
-        breaks = (brk for run in runs for brk in run.breaks)
+        breaks = (brk for run in runs for brk in run.breaks if brk.owner == "own")
         if facts := facts_of(breaks, static.diagnosis.findings, texts, on_disk):
             # A break shows what the source alone does not: that the result of a library call is a tensor.
             static = static_scan(own, replace(options, facts=facts))

@@ -179,7 +179,7 @@ REWRITTEN = {
                   "m[..., None]"),
     "mask_sum": (HEAD + F + "    kept = x[x > 0]\n    return kept.sum()\n", "kept = torch.where(x > 0, x, 0)"),
     "mask_mean": (HEAD + F + "    return x[x > 0].mean()\n", "torch.where(x > 0, x, 0).sum() / (x > 0).expand_as(x).sum()"),
-    "mask_mean_rows": (HEAD + F + "    m = x[:, 0] > -9\n    return torch.mean(x[m], dim=0, keepdim=True)\n", ".sum(0, keepdim=True) / m.sum())"),
+    "mask_mean_rows": (HEAD + F + "    m = x[:, 0] > -9\n    return torch.mean(x[m], dim=0, keepdim=True)\n", ".sum(0, keepdim=True) / m.sum()\n"),
     "mask_expression": (HEAD + F + "    y = x.relu()\n    return y[y < 1].exp().sum()\n", "keep = y < 1\n"),
     "mask_selected": (HEAD + F + "    m, y = x > -9, x * 2\n    y = torch.masked_select(y, m)\n    z = x.masked_select(m)\n    return ((y - z) ** 2).mean().sqrt()\n",
                       "    keep = m.expand_as(y)\n    y = torch.where(keep, y, 1)\n"),
@@ -227,7 +227,7 @@ REWRITTEN = {
                      "    return torch.sqrt((d ** 2).mean() + d.mean() ** 2)\n",
                      "d = torch.log(torch.where(m, x, 1)) - torch.log(torch.where(m, x, 1) * 2)"),
     "mean_of_rows": (HEAD + F + "    rows = []\n    for c in range(2):\n        rows.append(x[x[:, 0] > c].mean(dim=0))\n"
-                     "    return rows\n", "rows.append((torch.where(mask[..., None], x, 0).sum(0) / mask.sum()))"),
+                     "    return rows\n", "rows.append(torch.where(mask[..., None], x, 0).sum(0) / mask.sum())"),
     "minus_infinity": (HEAD + F + "    m = x > 1\n    if not m.all():\n        x = x.masked_fill(m, float('-inf'))\n"
                        "    return x\n", "x = torch.where(~m.all(), x.masked_fill(m, float('-inf')), x)"),
     "chain_in_place": (HEAD + F + "    y = x * 1\n    if x.sum() > 40:\n        y.mul_(2).add_(x, alpha=3)\n    return y\n",

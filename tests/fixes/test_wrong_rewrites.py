@@ -331,6 +331,12 @@ def test_a_number_that_is_rounded_to_the_dtype_of_a_tensor_is_never_verified(pla
     assert "a number of 64 bits is rounded to the dtype of its tensor" in proved.fix.doubts
 
 
+def test_what_costs_more_and_raises_for_nan_is_never_verified(plant: Plant) -> None:
+    proved = plant(FUNCTION.format("y = x * 2", ""), "x * 2", "2 * x", mode="eval", known="costly")
+    assert proved.label == "unsafe"
+    assert "it takes longer for large matrices" in proved.fix.doubts
+
+
 def test_inputs_get_gradients_where_the_original_takes_them(plant: Plant) -> None:
     """``numpy()`` raises for tensors with gradients, so the original runs without; the fixed code is run likewise."""
     program = FUNCTION.format("y = x * torch.from_numpy(x.numpy()).abs()", "")

@@ -152,3 +152,18 @@ def test_an_optional_tensor_that_a_later_round_passes_is_asked(tmp_path, call, l
     file.write_text(POLICY.format(call=call))
     found = [f for f in analyse([(file, file.name)]).findings if f.confidence != "possible"]
     assert [(f.rule, f.location.line) for f in found] == [("GD201", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("statement", "suggestion"),
+    [("break", "go through a fixed number of steps"), ("continue", "leave the test out where the rest of the round")],
+)
+def test_what_steers_a_loop_is_no_choice_of_tensors(tmp_path: Path, statement: str, suggestion: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\n\n\n@torch.compile\ndef f(x: torch.Tensor, steps: int):\n    for _ in range(steps):\n"
+        f"        x = x.sin() * other(x)\n        if (x > 2).all():\n            {statement}\n        x = x + 1\n"
+        "    return x\n"
+    )
+    (finding,) = analyse([(file, "net.py")]).findings
+    assert finding.suggestion.startswith(suggestion)

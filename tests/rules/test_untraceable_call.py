@@ -315,3 +315,27 @@ def test_calls_that_end_the_graph(tmp_path: Path, made: str, value: str, breaks:
             names["f"](torch.rand(4, 4))
     else:
         names["f"](torch.rand(4, 4))
+
+
+def test_what_holds_outputs_cannot_be_made_before(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(
+        "from types import SimpleNamespace\n\nimport torch\n\n\n@torch.compile\ndef f(x):\n"
+        "    return SimpleNamespace(hidden=x * 2)\n"
+    )
+    (finding,) = analyse([(file, "model.py")]).findings
+    assert finding.suggestion == "give a dict, a named tuple or an object of a dataclass, which are traced"
+
+
+@pytest.mark.parametrize(
+    ("call", "suggestion"),
+    [
+        ("scipy.fft.next_fast_len(x.shape[0])", "call it outside the compiled code, and pass in what it gives"),
+        ("scipy.special.erf(x)", "call it outside the compiled code, or make a custom operator of it"),
+    ],
+)
+def test_a_function_of_numbers_is_no_operator(tmp_path: Path, call: str, suggestion: str) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(f"import scipy\nimport torch\n\n\n@torch.compile\ndef f(x):\n    return x * {call}\n")
+    (finding,) = analyse([(file, "model.py")]).findings
+    assert finding.suggestion.startswith(suggestion)

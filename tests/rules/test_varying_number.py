@@ -79,3 +79,17 @@ def test_an_argument_that_nothing_reads_has_no_guard(tmp_path: Path, passed: str
     file = tmp_path / "train.py"
     file.write_text(UNREAD.format(passed=passed))
     assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
+
+
+@pytest.mark.parametrize(
+    ("use", "suggestion"),
+    [("x * i", "pass it as a 0-d tensor"), ("x if i == 0 else x + 1", "pass what the code decides")],
+)
+def test_a_number_that_decides_is_no_tensor(tmp_path: Path, use: str, suggestion: str) -> None:
+    file = tmp_path / "run.py"
+    file.write_text(
+        f"import torch\n\n\n@torch.compile\ndef f(i, x):\n    return {use}\n\n\n"
+        "for i in range(9):\n    f(i, torch.rand(4))\n"
+    )
+    (finding,) = analyse([(file, "run.py")]).findings
+    assert (finding.rule, finding.suggestion[: len(suggestion)]) == ("GD704", suggestion)

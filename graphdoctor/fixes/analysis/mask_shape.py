@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import POINTWISE, called, is_torch_function
-from graphdoctor.fixes.analysis.types import assigned
+from graphdoctor.fixes.analysis.types import assigned, is_number, latest
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.domain.events import Subscript
@@ -50,11 +51,25 @@ def _same_shape(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, 
     ranks = _ranks(hit)
     if None not in ranks:
         return ranks[0] == ranks[1]
-    if isinstance(hit.place, cst.Call):
+    if isinstance(hit.place, cst.Call) or _compares(mask, tensor, editor):
         return True
     shapes = _shapes(tensor, editor)
     # A mask that is as large as the tensor broadcast with others has as many dimensions at least: it may have no more.
     return bool(shapes) and "" not in shapes and shapes <= _shapes(mask, editor)
+
+
+def _compares(mask: cst.BaseExpression, tensor: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether the mask is ``tensor == n`` with a number, written here or in the statement right before."""
+    value = latest(mask, editor) if isinstance(mask, cst.Name) else mask
+    if not isinstance(value, cst.Comparison) or len(value.comparisons) != 1 or not value.left.deep_equals(tensor):
+        return False
+    if value is not mask:
+        here, before = (editor.parent(editor.statement_of(node)) for node in (mask, value))
+        block = editor.parent(here) if here is not None else None
+        lines = block.body if isinstance(block, (cst.IndentedBlock, cst.Module)) else ()
+        if not any(first is before and second is here for first, second in pairwise(lines)):
+            return False
+    return is_number(value.comparisons[0].comparator, editor)
 
 
 def _ranks(hit: Hit) -> tuple[int | None, int | None]:

@@ -1,7 +1,8 @@
 """Checks of tensor data that raise: kept as they are in eager, part of the graph under compile.
 
 Measured on torch 2.13: ``torch._assert_async(bool_tensor, "literal")`` and ``assert tensor, "literal"`` trace by
-default and with ``fullgraph=True``, and raise RuntimeError when they fail. A message that is not a literal breaks.
+default and with ``fullgraph=True``, and raise RuntimeError when they fail. A message that is not constant breaks; an
+f-string that only puts in texts is constant.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
         condition = Conditions(editor, hit).split(if_node.test)
         indent = editor.indent_of(if_node)
         imports = editor.torch_import(if_node)
-        message = _message(statement.exc, editor)
+        message = _traced_text(statement.exc, editor) or _literal(_message(statement.exc, editor))
     except Refuse as refusal:
         return Refusal(f"The check is left as it is: {refusal}.")
-    check = f"torch._assert_async({condition.negated}, {_literal(message)})"
+    check = f"torch._assert_async({condition.negated}, {message})"
     keyword = "elif" if editor.code(if_node).startswith("elif") else "if"
     lines = [f"{keyword} torch.compiler.is_compiling():"]
     lines += [f"\tif {condition.python}:", f"\t\t{check}"] if condition.python else [f"\t{check}"]
@@ -149,6 +150,46 @@ def _message(exception: cst.BaseExpression, editor: Editor) -> str:
         if text:
             return text
     return " ".join(editor.code(exception).split())
+
+
+def _traced_text(exception: cst.BaseExpression, editor: Editor) -> str:
+    """The code of an f-string as the message, where it puts in texts alone: those are constants of a trace."""
+    text = exception.args[0].value if isinstance(exception, cst.Call) and exception.args else None
+    if not isinstance(text, cst.FormattedString) or editor.newline in editor.code(text):
+        return ""
+    parts = [part for part in text.parts if isinstance(part, cst.FormattedStringExpression)]
+    return editor.code(text) if parts and all(_is_text(part, editor) for part in parts) else ""
+
+
+def _is_text(part: cst.FormattedStringExpression, editor: Editor) -> bool:
+    """Whether a name is put in that is a parameter for a text, or the variable of a loop over texts."""
+    name, function = part.expression, editor.function_of(part)
+    if (
+        not isinstance(name, cst.Name)
+        or function is None
+        or part.format_spec is not None
+        or part.conversion is not None
+    ):
+        return False
+    bound = editor.assignments(function, name.value)
+    if not bound:
+        params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+        kinds = [param.annotation for param in params if param.name.value == name.value]
+        return any(kind is not None and editor.code(kind.annotation) == "str" for kind in kinds)
+    (loop, *others) = bound
+    return not others and isinstance(loop, cst.For) and _goes_through_texts(loop, name)
+
+
+def _goes_through_texts(loop: cst.For, name: cst.Name) -> bool:
+    """``for name in ("a", "b")`` and ``for name, x in (("a", x), ("b", y))``."""
+    if not isinstance(loop.iter, (cst.Tuple, cst.List)):
+        return False
+    items: list[cst.BaseExpression | None] = [element.value for element in loop.iter.elements]
+    if isinstance(loop.target, cst.Tuple):
+        places = [n for n, element in enumerate(loop.target.elements) if element.value.deep_equals(name)]
+        rows = [item.elements if isinstance(item, (cst.Tuple, cst.List)) else () for item in items]
+        items = [row[place].value if place < len(row) else None for place in places for row in rows]
+    return bool(items) and all(isinstance(item, cst.SimpleString) for item in items)
 
 
 def _compiled_checks(node: cst.Assert, hit: Hit, editor: Editor) -> list[str]:

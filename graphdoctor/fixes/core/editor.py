@@ -12,6 +12,7 @@ import libcst as cst
 from graphdoctor.fixes.core import torch_name
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.node_lookup import Lookup
+from graphdoctor.fixes.core.parentheses import without_needless
 from graphdoctor.model.findings import Edit, Location
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.domain.values import Value
@@ -162,6 +163,7 @@ class Editor(Lookup):
         A space goes between ``text`` and a word right beside it: ``2if x else y`` is valid, ``nif x else y`` is not.
         """
         place = self.location(node)
+        text = without_needless(text, node, self.parent(node))
         before = self._lines[place.line - 1][: place.column - 1][-1:]
         after = self._lines[place.end_line - 1][place.end_column - 1 :][:1]
         text = (" " if _is_word(before) and _is_word(text[:1], "\"'") else "") + text

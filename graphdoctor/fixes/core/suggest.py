@@ -11,6 +11,7 @@ import libcst as cst
 from graphdoctor.fixes.core.diff import of_edits
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.own_name import with_own_name
 from graphdoctor.model.findings import Fix, Known
 from graphdoctor.static.domain.events import ArgumentCall, Event, Site
 from graphdoctor.static.rule import FixPlan, Hit, Refusal, Rule
@@ -54,7 +55,7 @@ def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) ->
         return Fix("manual", plan.reason)
     if plan.torch and rule.target and not allows(plan.torch, rule.target):
         return Fix("manual", f"The rewrite needs torch{plan.torch}.")
-    plan = _in_this_file(plan, editor)
+    plan = _in_this_file(with_own_name(plan, editor), editor)
     try:
         diff = of_edits(editor.path, editor.module.text, plan.edits)
     except ValueError:

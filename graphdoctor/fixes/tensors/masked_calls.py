@@ -173,5 +173,5 @@ def _edit(whole: cst.CSTNode, targets: Sequence[_Target], value: cst.BaseExpress
         tensor = editor.code(target.tensor)
         where = f"{mask}[(...,) + (None,) * ({tensor}.ndim - {mask}.ndim)]"
         written = f"torch.where({where}, {new}.reshape({tensor}.shape), {tensor})"
-        lines.append(editor.statement(indent, f"{tensor}.copy_", f"({written})"))
+        lines.append(editor.statement(indent, "", f"{tensor}.copy_({written})"))
     return editor.replace(whole, editor.lines(indent, *lines))

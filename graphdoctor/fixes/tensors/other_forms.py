@@ -20,7 +20,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 _SCALED = {"add": ("alpha", 1), "sub": ("alpha", 1), "addcmul": ("value", 1), "addcdiv": ("value", 1)}
 _PSEUDO_INVERSE = (
     "The pseudo-inverse gives the same solution up to rounding; it costs more, and is less exact for large matrices, "
-    "and takes a batch of vectors for a matrix. What NaN and infinity give may be other numbers."
+    "and takes a batch of vectors for a matrix. NaN and infinity in the matrix raise."
 )
 
 
@@ -141,4 +141,4 @@ def least_squares(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("The call says how the system is solved.")
     text = f"(torch.linalg.pinv({editor.code(call.args[0].value)}) @ {editor.operand(call.args[1].value)})"
     edits = (*editor.torch_import(call), editor.replace(read, text))
-    return FixPlan(edits, "unsafe", _PSEUDO_INVERSE, known=("not_finite",))
+    return FixPlan(edits, "unsafe", _PSEUDO_INVERSE, known=("costly", "not_finite"))

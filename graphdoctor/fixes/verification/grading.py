@@ -78,6 +78,8 @@ def _doubts(found: Finding, trial: Trial, trials: Trials, before: Sequence[Dynam
     known = found.fix.known if found.fix is not None else ()
     if "compile" in known:
         yield "what it leaves out under compile may be more than output"
+    if "costly" in known:
+        yield "it takes longer for large matrices, and raises where the original may give NaN"
     if "exception" in known:
         yield "under compile a check that fails raises RuntimeError, and a caller may handle the exception by its type"
     if "once" in known:

@@ -203,7 +203,7 @@ class Trials:
 def known(applied: Iterable[Finding]) -> tuple[Known, ...]:
     """The differences that these fixes announce, but for those that the values of eager runs do not show."""
     every = {kind for f in applied if f.fix is not None for kind in f.fix.known}
-    return tuple(sorted(every - {"compile", "eager", "once", "precision", "rows", "setting"}))
+    return tuple(sorted(every - {"compile", "costly", "eager", "once", "precision", "rows", "setting"}))
 
 
 def _only_sets(finding: Finding) -> bool:

@@ -58,7 +58,9 @@ def analyse_again(
     breaks = [brk for run in ran.runs or () for brk in run.breaks]
     unread = _unread(plan, breaks, analysed.sources, root)
     sources = analysed.sources.extended(read_texts(unread, plan.work.unsaved))
-    facts = facts_of(breaks, analysed.findings, sources.texts, sources.files)
+    beyond = {path for _, path in unread}
+    telling = (brk for brk in breaks if brk.owner == "own" or brk.path in beyond)
+    facts = facts_of(telling, analysed.findings, sources.texts, sources.files)
     if not facts or session.interrupts.requested:
         return analysed
     work = replace(plan.work, facts=facts)
@@ -76,8 +78,11 @@ def analyse_again(
 
 
 def _unread(plan: StaticPlan, breaks: Iterable[Break], sources: Sources, root: Path) -> tuple[tuple[Path, str], ...]:
-    """The user's files that broke and were not read, because nothing in the source shows the way to them."""
-    paths = dict.fromkeys(brk.path for brk in breaks if brk.owner == "own" and brk.path not in sources.texts)
+    """The user's files that broke and were not read, because nothing in the source shows the way to them.
+
+    What breaks in a library does so at the user's call of it.
+    """
+    paths = dict.fromkeys(brk.path for brk in breaks if brk.owner != "torch" and brk.path not in sources.texts)
     files = [((root / path).resolve(), path) for path in paths]
     return tuple((file, path) for file, path in files if file.suffix == ".py" and plan.work.helper(file) == path)
 

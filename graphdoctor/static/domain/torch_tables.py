@@ -208,6 +208,7 @@ COMPILE_TIME = {
     "torch._dynamo.external_utils.is_compiling": True, "torch._utils.is_compiling": True,
     "torch.compiler.is_exporting": False, "torch.jit.is_scripting": False, "torch.jit.is_tracing": False,
     "torch.onnx.is_in_onnx_export": False, "torch._C._get_tracing_state": None, "torch._C._is_tracing": False,
+    "torchvision._is_tracing": None, "torchvision.extension._is_tracing": None,
     "typing.TYPE_CHECKING": False,
     "transformers.utils.is_torchdynamo_compiling": True,
     "transformers.utils.import_utils.is_torchdynamo_compiling": True,

@@ -146,3 +146,35 @@ def test_constant_part_of_messages(make: Any, message: str, text: str) -> None:
 def test_refusals(make: Any, body: str, reason: str) -> None:
     kind = cst.Assert if "assert" in body else cst.If
     assert make(source_of(body), kind).refusal(constant_message if kind is cst.Assert else assert_in_graph) == reason
+
+
+TEXTS = """\
+import torch
+
+
+def f(x: torch.Tensor, name: str = "x"):
+    for kind, t in (("first", x), ("second", x * 2)):
+        if (t < -{limit}).any():
+            raise ValueError(f"{{{put_in}}} is too small")
+    return x * 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("put_in", "message"),
+    [
+        ("kind", 'f"{kind} is too small"'),
+        ("name", 'f"{name} is too small"'),
+        ("x.dtype", '"`x.dtype` is too small"'),
+        ("name!r", '"`name` is too small"'),
+    ],
+)
+def test_texts_of_a_trace_stay_in_the_message(make: Any, runner: Any, put_in: str, message: str) -> None:
+    import torch
+
+    case = make(TEXTS.format(limit=1, put_in=put_in), cst.If)
+    after = case.after(assert_in_graph)
+    assert f", {message})" in after
+    assert runner.compiled(after, torch.rand(3)).breaks == 0
+    with pytest.raises(RuntimeError, match="is too small"):
+        runner.compiled(after, -torch.ones(3) * 5)

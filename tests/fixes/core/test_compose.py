@@ -29,9 +29,7 @@ def test_the_fix_inside_a_branch_is_made_in_what_became_of_the_branch(tmp_path: 
     assert fix is not None and fix.safety == "unsafe"
     assert all(finding.fix is not None and finding.fix.reason in fix.reason for finding in group)
     after = apply(SELECTED, fix.edits)
-    assert (
-        "return torch.where(keep.any(), (torch.where(keep, x, 0).sum() / keep.expand_as(x).sum()), x.mean())" in after
-    )
+    assert "return torch.where(keep.any(), torch.where(keep, x, 0).sum() / keep.expand_as(x).sum(), x.mean())" in after
     assert findings_of(tmp_path, after) == ()
     assert fix.diff.count("\n-") == 3 and fix.diff.count("\n+    return") == 1
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from graphdoctor.fixes.core.apply import apply
 from graphdoctor.fixes.core.diff import unified
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.suggest import suggest
@@ -47,3 +50,24 @@ def test_diff_shows_a_missing_last_line_end() -> None:
         "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n"
     )
     assert unified("m.py", "a\n", "a\n") == ""
+
+
+def test_a_file_that_calls_torch_by_another_name_gets_no_second_import(make: Any) -> None:
+    text = "import torch as th\n\n\ndef f(x):\n    print('torch.x', x)\n"
+    case = make(text)
+    fix = suggest(RULE, case.hit, case.editor)
+    assert fix is not None
+    guarded = "    if not th.compiler.is_compiling():\n        print('torch.x', x)\n"
+    assert apply(text, fix.edits) == "import torch as th\n\n\ndef f(x):\n" + guarded
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["import torch as th\ndef g(th):\n    return th\n", "import torch as th\nth = None\n", "import torch.nn as th\n"],
+)
+def test_a_name_that_may_be_something_else_is_not_used(make: Any, head: str) -> None:
+    text = head + "def f(x):\n    print(x)\n"
+    case = make(text)
+    fix = suggest(RULE, case.hit, case.editor)
+    assert fix is not None
+    assert "import torch\n" in apply(text, fix.edits)

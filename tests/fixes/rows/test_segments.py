@@ -45,7 +45,7 @@ FIXED = (
      "    out = attend(q, k, v, attention_mask=segment[None, None], scale=0.5)[0]\n    return out\n"),
     ("sizes = (n * 1).tolist()\nout = []\nfor a, b, c in zip(q.split(sizes, 2), k.split(sizes, 2), v.split(sizes, 2)):\n"
      "    out.append(F.scaled_dot_product_attention(a, b, value=c, is_causal=False))\nreturn torch.cat(out, dim=2) * 2",
-     "    sizes = (n * 1)\n" + MASK.format(n="sizes", dim=2) + SAME +
+     "    sizes = n * 1\n" + MASK.format(n="sizes", dim=2) + SAME +
      "    out = F.scaled_dot_product_attention(q, k, value=c, is_causal=False, attn_mask=segment)\n".replace("=c", "=v") +
      "    return out * 2\n"),
     ("qs = torch.split(q, n.tolist(), -2)\nks = k.split(n.tolist(), -2)\n"

@@ -155,3 +155,20 @@ def test_a_check_of_another_file_is_read_whatever_was_read_before(tmp_path: Path
     (found,) = analyse([(net, "net.py")]).findings
     assert found.rule == "GD302" and found.fix is not None
     assert "torch.count_nonzero(m)" in str(found.fix.diff)
+
+
+@pytest.mark.parametrize(
+    ("between", "written"),
+    [("", "group.copy_(torch.where(mask, first, group))"), ("group = group[:1]\n    ", "group.ndim - mask.ndim")],
+)
+def test_a_mask_of_a_tensor_and_a_size_is_as_large_as_the_tensor(tmp_path: Path, between: str, written: str) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(
+        "import torch\n\n\n@torch.compile\ndef f(x: torch.Tensor, count: int):\n    b, n, c = x.shape\n"
+        "    group = torch.arange(n).view(1, n).repeat([b, 1])\n    group = group.sort(dim=-1)[0][:, :count]\n"
+        "    first = group[:, :1].repeat([1, count])\n    mask = group == n\n"
+        f"    {between}group[mask] = first[mask]\n    return group\n"
+    )
+    (finding,) = analyse([(file, "model.py")]).findings
+    assert finding.fix is not None
+    assert written in finding.fix.diff

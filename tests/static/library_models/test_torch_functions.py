@@ -106,3 +106,18 @@ def test_an_extension_that_is_built_when_the_module_is_imported(events, build, c
                 return scan.forward(x)
     """)
     assert [e.qualname for e in found if isinstance(e, Call) and e.qualname.startswith("<extension>")] == called
+
+
+@pytest.mark.parametrize("asked", ["torch._C._get_tracing_state()", "torchvision._is_tracing()"])
+def test_nothing_is_traced_by_jit_under_compile(events, asked) -> None:
+    found = events(f"""
+        import torch
+        import torchvision
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                if {asked}:
+                    return x.sum().item()
+                return x
+    """)
+    assert not [e for e in found if isinstance(e, Convert)]
