@@ -96,7 +96,7 @@ SAME_DTYPE_OPS = words(
     zeros_like ones_like empty_like full_like cpu cuda data T mT abs neg clamp clip max min amax amin
     sort topk kthvalue triu tril diagonal diag chunk split unbind broadcast_to movedim swapaxes detach_ view_as
     masked_scatter index_fill index_copy index_put scatter repeat_interleave tile pad atleast_1d atleast_2d atleast_3d
-    nan_to_num fill_ zero_ masked_fill_ index_fill_ index_put_ scatter_
+    nan_to_num fill_ zero_ masked_fill_ index_fill_ index_put_ scatter_ cartesian_prod combinations
     """
 )
 

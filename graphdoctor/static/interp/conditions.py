@@ -52,7 +52,9 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
             return left
         before = interpreter.snapshot()
         optional = left.verdict is None and not (
-            loops.is_met(interpreter.frame.loops, test.left) or _is_of_a_count(interpreter, test.left)
+            loops.is_met(interpreter.frame.loops, test.left)
+            or _is_of_a_count(interpreter, test.left)
+            or _asks_whether_it_is_given(test.left, is_and)
         )
         with interpreter.path(optional=optional, untaken=left.verdict is None and left.sample is (not is_and)):
             narrow(interpreter, test.left, positive=is_and)
@@ -134,6 +136,14 @@ def _is_of_a_count(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
         return False
     holders = options(expressions.evaluate(interpreter, counted.value))
     return any(isinstance(holder, Instance) and holder.info.counts(counted.attr.value) for holder in holders)
+
+
+def _asks_whether_it_is_given(test: cst.BaseExpression, is_and: bool) -> bool:
+    """Whether ``test`` is that of ``self.limit is not None and ...``: an option of an object, which users may give."""
+    if type(test) is not cst.Comparison or len(test.comparisons) != 1 or type(test.left) is not cst.Attribute:
+        return False
+    part = test.comparisons[0]
+    return type(part.operator) is (cst.IsNot if is_and else cst.Is) and _is_none(part.comparator)
 
 
 def _both(left: bool | None, right: bool | None, is_and: bool) -> bool | None:

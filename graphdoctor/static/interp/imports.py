@@ -14,7 +14,7 @@ from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.lazy_exports import lazy_exports
 from graphdoctor.static.domain.program import ModuleInfo, Scope
 from graphdoctor.static.domain.torch_tables import EXTENSION
-from graphdoctor.static.domain.values import Const, External, Imported, Value
+from graphdoctor.static.domain.values import Const, External, Imported, Seq, Value
 from graphdoctor.static.interp import statements
 from graphdoctor.static.interp.interpreter import Interpreter
 
@@ -61,9 +61,8 @@ def execute_import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) 
     if isinstance(node.names, cst.ImportStar):
         module = load_module(interpreter, interpreter.frame.module, base)
         interpreter.frame.module.imports_unknown_names |= module is None or module.imports_unknown_names
-        for name, value in module.scope.names.items() if module is not None else ():
-            if not name.startswith("_"):
-                scope.assign(name, value)
+        for name, value in _handed_on(module) if module is not None else ():
+            scope.assign(name, value)
         return
     for alias in node.names:
         name = alias.name.value if isinstance(alias.name, cst.Name) else ""
@@ -71,6 +70,17 @@ def execute_import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) 
             alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else name
         )
         scope.assign(bound, member(interpreter, base, name))
+
+
+def _handed_on(module: ModuleInfo) -> list[tuple[str, Value]]:
+    """What ``from module import *`` binds: what ``__all__`` names, where that is known, else all but private names."""
+    names = module.scope.names
+    public = names.get("__all__")
+    listed = public.items if isinstance(public, Seq) else None
+    if listed is None or not all(isinstance(item, Const) for item in listed):
+        return [(name, value) for name, value in names.items() if not name.startswith("_")]
+    chosen = {item.value for item in listed if isinstance(item, Const)}
+    return [(name, value) for name, value in names.items() if name in chosen]
 
 
 def named(dotted: str) -> Value:

@@ -24,8 +24,11 @@ def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs
         return 0
     if name in torch_tables.ONE_DIMENSIONAL:
         return 1
-    if name in ("nonzero", "nonzero_static", "argwhere"):
+    if name in ("nonzero", "nonzero_static", "argwhere", "combinations"):
         return 2
+    if name == "cartesian_prod":
+        # Of one sequence it gives that sequence.
+        return 2 if sum(isinstance(a, Tensor) for a in args) > 1 else None
     if name == "einsum":
         return _of_equation(args)
     if name == "searchsorted" and len(args) > 1:

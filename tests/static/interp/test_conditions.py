@@ -378,3 +378,26 @@ def test_what_runs_for_a_tensor_of_a_rare_layout_is_possible(tmp_path, asked):
 def test_the_kind_of_an_item_is_known_behind_its_test_until_it_is_stored(events, body, count):
     found = run(events, "held = {'sum': x if x.shape[0] > 2 else 1}\n" + body)
     assert sum(isinstance(e, Truth) and type(e.value) is Tensor for e in found) == count
+
+
+@pytest.mark.parametrize(
+    ("test", "confident"),
+    [
+        ("self.until is not None and x.sum() > self.until", [10]),
+        ("self.until is None or x.sum() > self.until", [10]),
+        ("self.until is None and x.sum() > 0", []),
+        ("self.flag and x.sum() > 0", []),
+        ("until is not None and x.sum() > until", []),
+    ],
+)
+def test_an_option_of_an_object_is_given(tmp_path, test, confident):
+    """Like the one of a nested ``if``, the operand behind ``self.until is not None`` is no exception."""
+    file = tmp_path / "model.py"
+    file.write_text(
+        "import torch\n\n\nclass Net(torch.nn.Module):\n"
+        "    def __init__(self, flag, until=None):\n        super().__init__()\n        self.flag = flag\n"
+        f"        self.until = until\n    def forward(self, x, until=None):\n        if {test}:\n            return x\n"
+        "        return x * 2\n"
+    )
+    found = analyse([(file, file.name)]).findings
+    assert [f.location.line for f in found if f.confidence != "possible"] == confident

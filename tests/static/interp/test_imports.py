@@ -40,3 +40,20 @@ def test_names_that_nothing_may_bind_are_not_known(events, names) -> None:
 def test_a_name_that_is_bound_is_what_it_is_bound_to(events) -> None:
     source = "from fastlib.imports import *\n\nclass torch:\n    pass\n" + NET.format(module="other.imports")
     assert asked(events(source)) == 0
+
+
+@pytest.mark.parametrize(
+    ("ending", "known"),
+    [
+        ("", 0),
+        ("__all__ = ['nn', 'scale']", 1),
+        ("__all__ = ['Module', 'nn', 'scale']", 0),
+        ("__all__ = ['nn', 'scale'] + names()", 0),
+    ],
+)
+def test_what_a_file_hands_on_is_what_its_all_names(events, ending, known) -> None:
+    helpers = f"from torch import nn\n\nModule = None\n\ndef scale(x):\n    return x\n\n{ending}\n"
+    source = NET.format(module="helpers").replace(
+        "from helpers", "import torch\nfrom torch.nn import Module\nfrom helpers"
+    )
+    assert asked(events(source.replace("F.relu", "scale"), helpers=helpers)) == known

@@ -39,6 +39,9 @@ torch = pytest.importorskip("torch")
         ("torch.einsum('bijk,bijk->bi', x, x)", True),
         ("x.squeeze(1)", False),
         ("x.flatten(1)", False),
+        ("torch.cartesian_prod(torch.arange(b), torch.arange(n))", True),
+        ("torch.cartesian_prod(torch.arange(n))", False),
+        ("torch.combinations(torch.arange(n))", True),
     ],
 )
 def test_dimensions_are_those_of_torch(events, expression, known):
