@@ -122,11 +122,10 @@ def check_call(event: Call) -> Hit | None:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
-    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
-        return Refusal("The method is not called on the tensor.")
-    tensor = call.func.value
-    if not isinstance(tensor, cst.Name) or not isinstance(editor.parent(call), cst.Expr):
+    method = call.func if isinstance(call, cst.Call) and isinstance(editor.parent(call), cst.Expr) else None
+    if not isinstance(method, cst.Attribute) or not isinstance(method.value, cst.Name):
         return Refusal("The value of the call is used, or the tensor has no name of its own.")
-    method, arguments = call.func.attr.value.removesuffix("_"), editor.code(call)[len(editor.code(call.func)) :]
+    name, arguments = method.value.value, editor.code(call)[len(editor.code(method)) :]
+    view = f"{name}.{method.attr.value.removesuffix('_')}{arguments}"
     reason = "What else holds the tensor, such as the caller of the function, keeps its shape."
-    return FixPlan((editor.replace(call, f"{tensor.value} = {tensor.value}.{method}{arguments}"),), "unsafe", reason)
+    return FixPlan((editor.replace(call, f"{name} = {view}"),), "unsafe", reason)

@@ -32,4 +32,4 @@ def test_the_line_that_breaks_behind_a_fix_is_named(tmp_path: Path, test: str, n
     verification = scan(ScanOptions((str(file),), isolated=True, mode="eval", select=("GD101",))).verification
     assert verification is not None
     assert verification.breaks == named
-    assert (f"breaks at `return x * 2 if {test} else x`" in verification.detail) is named
+    assert (f"breaks next at `return x * 2 if {test} else x`" in verification.detail) is named
