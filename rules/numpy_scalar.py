@@ -296,6 +296,8 @@ def check_convert(event: Convert) -> Hit | None:
         # What is computed of sizes alone is evaluated while tracing.
         return None
     plain = _is_scalar_of_eager_code(tensor) and event.to in ("int", "float", "index", "size")
+    # A size from before a graph break is a number of the next graph.
+    plain |= tensor.argument and tensor.ndim == 0 and event.to in ("index", "size")
     if plain and not _is_scale(event):
         return None
     return Hit(

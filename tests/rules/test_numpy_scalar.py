@@ -82,3 +82,49 @@ def test_a_scalar_that_the_constructor_computes_is_a_size(tmp_path: Path, value:
     torch._dynamo.utils.counters.clear()
     torch.compile(net, backend="eager")(*args)
     assert bool(torch._dynamo.utils.counters["graph_break"]) is breaks
+
+
+RESHAPED = """\
+import numpy as np
+import torch
+
+
+def halves(x, rows, columns):
+    x = x.reshape(rows, 4)
+    return x.reshape(columns, 8)
+
+
+def f(x, sizes: list):
+    rows = np.prod(sizes)
+    columns = np.prod(sizes) // 2
+    {}
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 4), [2, 2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "breaks"),
+    [
+        ("return x.reshape(rows, 4)", 1),
+        ("x = x.reshape(rows, 4)\n    return x.reshape(columns, 8)", 1),
+        ("return halves(x, rows, columns)", 1),
+        ("x = x.reshape(rows, 4)\n    return x[:columns]", 1),
+        ("x = x.reshape(rows, 4)\n    return x.reshape(columns * 1, 8)", 2),
+    ],
+)
+def test_a_size_from_before_a_break_is_a_number(tmp_path: Path, body: str, breaks: int) -> None:
+    torch = pytest.importorskip("torch")
+    counters = pytest.importorskip("torch._dynamo.utils").counters
+    file = tmp_path / "net.py"
+    file.write_text(RESHAPED.format(body))
+    assert [f.rule for f in analyse([(file, "net.py")]).findings] == ["GD213"] * breaks
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    torch.compiler.reset()
+    counters.clear()
+    function, inputs = names["graphdoctor_target"]()
+    torch.compile(function, backend="eager")(*inputs)
+    assert sum(counters["graph_break"].values()) == breaks
