@@ -3,9 +3,9 @@
 What: `x.squeeze_(1)`, `x.unsqueeze_(0)`, `x.transpose_(1, 2)`, `x.t_()`, `swapaxes_`, `swapdims_` and `as_strided_`
 on an argument, on what a batch holds, on a parameter or buffer, or on a tensor from before a graph break.
 
-Why: Such a tensor is an input of the graph. Dynamo records no operator that changes the metadata of an input, because
-AOTAutograd and Inductor could not carry the change back to the caller's tensor (`variables/tensor.py` of torch: "just
-fall back"). A tensor that the graph computes itself may be changed so, and so may the elements of an input.
+Why: Dynamo records no operator that changes the metadata of a graph input, because AOTAutograd and Inductor could not
+carry the change back to the caller's tensor. A tensor that the graph computes itself may be changed in this way, and so
+may the elements of an input.
 
 Fix: Bind the name to a new view: `x = x.squeeze(1)`. It has the same memory, and the caller's tensor keeps its shape.
 """
