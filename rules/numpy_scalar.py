@@ -296,15 +296,17 @@ def check_convert(event: Convert) -> Hit | None:
         # What is computed of sizes alone is evaluated while tracing.
         return None
     plain = _is_scalar_of_eager_code(tensor) and event.to in ("int", "float", "index", "size")
-    # A size from before a graph break is a number of the next graph.
-    plain |= tensor.argument and tensor.ndim == 0 and event.to in ("index", "size")
     if plain and not _is_scale(event):
         return None
+    # A size from before a graph break is a number of the next graph, until the code has no such break.
+    is_later = not plain and tensor.argument and tensor.ndim == 0 and event.to in ("index", "size")
+    cost = "this splits the graph once the break before it is gone" if is_later else consequence(event)
     return Hit(
         event,
-        f"{code(event)}: numpy results are tensor data to Dynamo, and {event.how} needs a number: {consequence(event)}",
+        f"{code(event)}: numpy results are tensor data to Dynamo, and {event.how} needs a number: {cost}",
         HELP,
         certainty(event, event.value),
+        severity="warning" if is_later else None,
     )
 
 
