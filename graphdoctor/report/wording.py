@@ -299,7 +299,8 @@ def meaning(summary: Summary, runs: Iterable[DynamicRun]) -> str:
     shares = [run.compiled_share for run in ran if run.compiled_share is not None]
     most = f", {share(min(shares))} of its operators compiled" if shares and len(shares) == len(ran) else ""
     equal = all(run.numerics is not None and run.numerics.equal for run in ran)
-    pieces = f"torch.compile runs this in {graphs} with eager code around them{most}"
+    around = "it" if measured and summary.graphs == 1 else "them"
+    pieces = f"torch.compile runs this in {graphs} with eager code around {around}{most}"
     pieces += ", and the outputs are those of eager" if ran and equal else ""
     failed = next((run.fullgraph for run in ran if run.fullgraph.passes is False), None)
     return f"{pieces}. {_raises(failed, ran)}" if failed else f"{pieces}."

@@ -258,6 +258,7 @@ def test_the_meaning_says_where_fullgraph_fails_and_that_it_gets_further(rich: D
         "torch.compile runs this in 4 graphs with eager code around them, 83 % of its operators compiled, and the outputs "
         "are those of eager. fullgraph=True raises an error at model.py:21."
     )
+    assert " in 1 graph with eager code around it, " in wording.meaning(replace(rich.summary, graphs=1), [run])
     further = replace(run, fullgraph=FullGraph(False, "why", "model.py", 22))
     assert wording.meaning(rich.summary, [further]).endswith(
         "fullgraph=True gets further, for it records more than the default, and raises an error at model.py:22."
