@@ -935,7 +935,7 @@ def _without_tensors(event: Call) -> str:
         return ""
     if not all(isinstance(part, (Const, PythonValue)) for value in given for part in options(value)):
         return ""
-    return "call it outside the compiled code, and pass in what it gives"
+    return "call it outside the compiled code, and pass its result in"
 
 
 def _suggestion(name: str) -> str:

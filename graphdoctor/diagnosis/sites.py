@@ -39,7 +39,7 @@ def sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
     for run in runs:
         for brk in run.breaks:
             groups.setdefault(site_of(brk), []).append(brk)
-    groups = _without_columns_joined(groups)
+    groups = _with_columns(groups)
     has_graphs = any(run.graphs for run in runs)
     return tuple(
         Site(
@@ -53,18 +53,12 @@ def sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
     )
 
 
-def _without_columns_joined(groups: dict[tuple[object, ...], list[Break]]) -> dict[tuple[object, ...], list[Break]]:
-    """``groups`` with the breaks for which Dynamo gave no column at the only place of their line with that cause."""
-    joined = {key: same for key, same in groups.items() if same[0].column is not None}
+def _with_columns(groups: dict[tuple[object, ...], list[Break]]) -> dict[tuple[object, ...], list[Break]]:
+    """``groups``, where breaks without a column join the only place of their line that has the same cause."""
+    joined = dict(groups)
     for key, same in groups.items():
-        others = [other for other in joined if _apart_from_column(joined[other][0]) == _apart_from_column(same[0])]
-        if same[0].column is None and len(others) == 1:
-            joined[others[0]] = [*joined[others[0]], *same]
-        elif same[0].column is None:
-            joined[key] = same
-    order = [key for key in groups if key in joined]
-    return {key: joined[key] for key in order}
-
-
-def _apart_from_column(brk: Break) -> tuple[object, ...]:
-    return site_of(replace(brk, column=None))
+        if same[0].column is None:
+            others = [k for k, found in joined.items() if k != key and site_of(replace(found[0], column=None)) == key]
+            if len(others) == 1:
+                joined[others[0]] = [*joined[others[0]], *joined.pop(key)]
+    return joined

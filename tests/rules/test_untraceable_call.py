@@ -330,7 +330,7 @@ def test_what_holds_outputs_cannot_be_made_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "suggestion"),
     [
-        ("scipy.fft.next_fast_len(x.shape[0])", "call it outside the compiled code, and pass in what it gives"),
+        ("scipy.fft.next_fast_len(x.shape[0])", "call it outside the compiled code, and pass its result in"),
         ("scipy.special.erf(x)", "call it outside the compiled code, or make a custom operator of it"),
     ],
 )
