@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
-from graphdoctor.lint.result import CONFIDENCES
+from graphdoctor.lint.result import CONFIDENCES, SEVERITIES
 from graphdoctor.model.findings import Severity
 from graphdoctor.static.domain.events import Block, Call, Compile, Event
 from graphdoctor.static.interp.interpreter import Budget, EventSink
 from graphdoctor.static.rule import Hit, Rule
 from graphdoctor.syntax.module import SourceModule
-
-SEVERITIES = get_args(Severity)
 
 TOO_LARGE = "too large to analyse completely; what was found so far is reported"
 

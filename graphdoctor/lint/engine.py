@@ -17,7 +17,7 @@ from graphdoctor.fixes.python.capture import set_in
 from graphdoctor.lint.audience import TOO_LARGE, Audience, Checks, Place, contained, one_line, severity_of
 from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.entry_files import look
-from graphdoctor.lint.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
+from graphdoctor.lint.result import FileResult, PathOf, StaticResult, merged, rank
 from graphdoctor.model.findings import Finding, Fix, Location, ScannedFile
 from graphdoctor.source import language
 from graphdoctor.source.errors import SourceError
@@ -225,7 +225,7 @@ def _finding(
     None also where the settings of Dynamo let it record the value. Without ``possible``, a finding that is only
     possible gets no fix.
     """
-    first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
+    first = min(place.hits, key=lambda h: rank(h.confidence, severity_of(place.rule, h)))
     module = first.event.site.module
     if module not in editors:
         path = path_of(module.resolved)

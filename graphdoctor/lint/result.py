@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
-from graphdoctor.model.findings import Confidence, Finding, ScannedFile
+from graphdoctor.model.findings import Confidence, Finding, ScannedFile, Severity
 
 CONFIDENCES = get_args(Confidence)
+SEVERITIES = get_args(Severity)
 
 #: The path to show for a file, or None where its findings are not wanted.
 PathOf = Callable[[Path], str | None]
@@ -68,5 +69,10 @@ def merged(results: Iterable[FileResult]) -> StaticResult:
     return StaticResult(tuple(scanned), tuple(ordered), helpers, judged, compiles)
 
 
+def rank(confidence: Confidence, severity: Severity) -> tuple[int, int]:
+    """Of several paths to one place the finding with the lowest rank is shown: the surest, then the most severe."""
+    return CONFIDENCES.index(confidence), SEVERITIES.index(severity)
+
+
 def _surer(one: Finding, other: Finding) -> bool:
-    return CONFIDENCES.index(one.confidence) < CONFIDENCES.index(other.confidence)
+    return rank(one.confidence, one.severity) < rank(other.confidence, other.severity)

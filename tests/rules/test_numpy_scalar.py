@@ -134,3 +134,37 @@ def test_a_size_from_before_a_break_is_a_number_while_that_is_there(tmp_path: Pa
     function, inputs = names["graphdoctor_target"]()
     torch.compile(function, backend="eager")(*inputs)
     assert sum(counters["graph_break"].values()) == breaks
+
+
+TWO_CALLERS = """\
+import numpy as np
+import torch
+
+
+def halves(x, columns):
+    return x.reshape(columns, 8)
+
+
+def f(x, sizes: list):
+    columns = np.prod(sizes) // 2
+    y = x.reshape(np.prod(sizes), 4)
+    {}
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 4), [2, 2])
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return halves(y, columns) + halves(x, np.prod(sizes) // 2)",
+        "return halves(x, np.prod(sizes) // 2) + halves(y, columns)",
+    ],
+)
+def test_a_size_that_breaks_on_one_of_two_paths_is_an_error(tmp_path: Path, body: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(TWO_CALLERS.format(body))
+    found = [f for f in analyse([(file, "net.py")]).findings if f.rule == "GD213" and f.location.line == 6]
+    assert [f.severity for f in found] == ["error"]

@@ -219,24 +219,50 @@ def objects_to_call(
     """The ``__call__`` of the public classes that are no modules, as losses and metrics; ``made`` makes an object.
 
     Losses and metrics compare tensors, so they take more than one. Left out are classes that take one tensor or draw
-    random numbers, which are often transforms of a data pipeline; those that are made with a model, which explain or
-    train it; and those that derive from a class of another package, such as a pipeline.
+    random numbers, which are often transforms of a data pipeline.
     """
-    for name, value in defined(module):
-        info = value.info if isinstance(value, Class) and value.info.module is module else None
-        called = None if info is None or info.is_module or name not in public else info.lookup("__call__")
-        if info is None or not isinstance(called, Function) or called.info.owner is None or info.lookup("forward"):
+    for info in _plain_classes(module, public):
+        called = info.lookup("__call__")
+        if not isinstance(called, Function) or called.info.owner is None or _draws(info, called):
             continue
-        if _is_made_with_a_model(info) or any(name.partition(".")[0] not in _OF_PYTHON for name in info.externals):
-            continue
-        running = _run_by(info, called)
-        if any(draws(node) for method in running for node in walk(method.info.body)):
-            continue
-        if any(works_on_the_host(interpreter, method) for method in running):
+        if any(works_on_the_host(interpreter, method) for method in _run_by(info, called)):
             continue
         method = called.to(made(info))
         if len(_sure_tensors(interpreter, method)) > 1:
             yield method
+
+
+def methods_of_objects(
+    interpreter: Interpreter, module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
+) -> Iterator[Function]:
+    """The methods of the public classes that are no modules, and whose objects are not called, that only compute.
+
+    They declare tensors alone, as those of a module beside its forward do, and draw no random numbers, as the
+    transforms of a data pipeline do. ``made`` makes an object.
+    """
+    for info in _plain_classes(module, public):
+        if info.lookup("__call__") is None:
+            methods = [m for m in _methods(info) if _computes(interpreter, info, m) and not _draws(info, m)]
+            yield from (method.to(made(info)) for method in methods if method.info.name not in _TRAINING)
+
+
+def _plain_classes(module: ModuleInfo, public: frozenset[str]) -> Iterator[ClassInfo]:
+    """The public classes that are no modules and have no forward.
+
+    Left out are those that are made with a model, which explain or train it, and those that derive from a class of
+    another package, such as a pipeline.
+    """
+    for name, value in defined(module):
+        info = value.info if isinstance(value, Class) and value.info.module is module else None
+        if info is None or info.is_module or name not in public or info.lookup("forward"):
+            continue
+        if not _is_made_with_a_model(info) and all(each.partition(".")[0] in _OF_PYTHON for each in info.externals):
+            yield info
+
+
+def _draws(info: ClassInfo, method: Function) -> bool:
+    """Whether ``method``, or one of its class that it runs, draws random numbers."""
+    return any(draws(node) for running in _run_by(info, method) for node in walk(running.info.body))
 
 
 #: Modules of Python whose classes do not say what their subclasses are for.

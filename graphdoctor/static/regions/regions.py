@@ -47,6 +47,7 @@ from graphdoctor.static.regions.offered import (
     forward_parts,
     may_give_tensors,
     methods_of_modules,
+    methods_of_objects,
     metrics,
     objects_to_call,
     public_functions,
@@ -258,6 +259,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             distribution_methods(interpreter, module, public),
             methods_of_modules(interpreter, module, public, partial(default_module, interpreter)),
             objects_to_call(interpreter, module, public, partial(default_module, interpreter)),
+            methods_of_objects(interpreter, module, public, partial(default_module, interpreter)),
         ):
             inside = innermost(option)
             if works_on_the_host(interpreter, inside) or not may_give_tensors(interpreter, inside):

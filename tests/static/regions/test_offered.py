@@ -32,7 +32,7 @@ def test_methods_of_distributions_and_transforms_that_take_tensors_are_regions(e
                 return name
 
         class Table:
-            def lookup(self, x: Tensor):
+            def lookup(self, x: Tensor, default: int):
                 print("no distribution")
                 return x
     """)
@@ -365,3 +365,59 @@ def test_public_objects_that_are_called_with_tensors_are_regions(events):
     """)
     printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
     assert printed == ["Accuracy.__call__"]
+
+
+def test_methods_of_public_objects_that_only_compute_are_regions(events):
+    found = events("""
+        import torch
+        from torch import Tensor
+
+        __all__ = ["Gain", "Crop", "Solver"]
+
+        class Gain:
+            def __init__(self, top: float):
+                self.top = top
+
+            def normalize(self, x: Tensor):
+                print("computes")
+                return self._clipped(x) / self.top
+
+            def _clipped(self, x: Tensor):
+                return x.clamp(max=self.top)
+
+            def store(self, x: Tensor):
+                print("changes the object")
+                self.last = x
+                return x
+
+            def noisy(self, x: Tensor):
+                print("draws")
+                return x + torch.randn(4)
+
+            def scaled(self, x: Tensor, by: float):
+                print("takes more than tensors")
+                return x * by
+
+        class Crop:
+            def __call__(self, image: Tensor):
+                return self.cut(image)
+
+            def cut(self, image: Tensor):
+                print("in a data pipeline")
+                return image[1:]
+
+        class Solver:
+            def __init__(self, model):
+                self.model = model
+
+            def step(self, x: Tensor):
+                print("around a model")
+                return self.model(x)
+
+        class Hidden:
+            def normalize(self, x: Tensor):
+                print("not offered")
+                return x
+    """)
+    printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+    assert printed == ["Gain.normalize"]
