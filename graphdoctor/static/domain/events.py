@@ -146,6 +146,17 @@ class Subscript(Event):
 
 
 @frozen
+class Parameterize(Event):
+    """A type is given type arguments: ``list[Tensor]``, in other code than an annotation.
+
+    ``type`` is a class of the scanned code, or anything outside of it, such as a table that is no type.
+    """
+
+    type: Value
+    arguments: tuple[Value, ...]
+
+
+@frozen
 class GetAttr(Event):
     """An attribute of tensor data or of an external object is read (not called)."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.domain.events import Convert, Subscript
+from graphdoctor.static.domain.events import Convert, Parameterize, Subscript
 from graphdoctor.static.domain.value_functions import is_read, is_text, join, may_be_tensor, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -133,11 +133,12 @@ def _instance_item(
     return UNKNOWN
 
 
-def _external_item(
-    interpreter: Interpreter, node: cst.Subscript, receiver: External, _first: Value, _index: tuple[Value, ...]
+def _type_item(
+    interpreter: Interpreter, node: cst.Subscript, receiver: External | Class, _first: Value, index: tuple[Value, ...]
 ) -> Value:
-    """A type with parameters, which is taken for the type; a union keeps its alternatives for annotations."""
-    if receiver.qualname in ("typing.Union", "typing.Optional"):
+    """A type with type arguments, which is taken for the type; a union keeps its alternatives for annotations."""
+    interpreter.emit(Parameterize, node, type=receiver, arguments=index)
+    if isinstance(receiver, External) and receiver.qualname in ("typing.Union", "typing.Optional"):
         return Promise(definitions.annotation(interpreter, node))
     return receiver
 
@@ -239,8 +240,8 @@ _READERS: dict[type[Value], Callable[[Interpreter, cst.Subscript, Any, Value, tu
     Const: lambda _interpreter, _node, receiver, _first, _index: (
         PythonValue("str") if isinstance(receiver.value, str) else UNKNOWN
     ),
-    External: _external_item,
-    Class: lambda _interpreter, _node, receiver, _first, _index: receiver,
+    External: _type_item,
+    Class: _type_item,
     PythonValue: _python_item,
     NameOf: _python_item,
 }
