@@ -86,6 +86,9 @@ UNTRACED = frozenset((
     "re.finditer", "re.compile.finditer", "numpy.pad", "builtins.str.maketrans",
 ))  # fmt: skip
 
+#: Objects that other code made, and whose call is not traced.
+OBJECTS = frozenset({"typing.NewType.__call__"})
+
 #: Callables that are traced where the trace makes them, and not where they come from outside.
 GETTERS = ("operator.attrgetter.__call__", "operator.itemgetter.__call__", "operator.methodcaller.__call__")
 
@@ -430,6 +433,17 @@ def f(x):
     found = VERSION.match("2.13")
     named = found.groupdict()  # GB0092 GB0292
     return x * len(named)
+""",
+    """\
+from typing import NewType
+
+import torch
+
+Rows = NewType("Rows", torch.Tensor)
+
+
+def f(x):
+    return Rows(x * 2) + 1  # GB0156
 """,
 )
 
@@ -949,6 +963,8 @@ def _suggestion(name: str) -> str:
         return (
             f"call the method by its name (`a.__{name.removeprefix('operator.')}__(b)`), or use what the object holds"
         )
+    if name in OBJECTS:
+        return "pass the value as it is, or use `typing.cast`, which is traced"
     if name in MADE_BEFORE:
         return "give a dict, a named tuple or an object of a dataclass, which are traced"
     if name == "builtins.pow":
@@ -971,7 +987,8 @@ _AS_SUBCLASS = "torch.Tensor.as_subclass"
 def _is_untraced(name: str) -> bool:
     # What calls the object that such a function made says no more of it.
     untraced = within(name, UNTRACED) and not name.endswith(".__call__")
-    return name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or untraced or name.endswith(OF_MATCHES)
+    listed = name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or name in OBJECTS
+    return listed or untraced or name.endswith(OF_MATCHES)
 
 
 def _changes_module(event: Call) -> bool:

@@ -253,6 +253,8 @@ def call_returned(
     record = interpreter.record(callee)
     if record is not None:
         record.called_with.update(kwargs)
+    if callee.qualname == "typing.NewType":
+        return args[0] if args else UNKNOWN
     functions = [a for a in args if isinstance(a, (Function, Partial, Class))]
     if len(functions) == 1 and len(args) == 1:
         return functions[0]
