@@ -167,3 +167,31 @@ def test_what_steers_a_loop_is_no_choice_of_tensors(tmp_path: Path, statement: s
     )
     (finding,) = analyse([(file, "net.py")]).findings
     assert finding.suggestion.startswith(suggestion)
+
+
+SPREAD = """\
+import torch
+import torch.nn as nn
+
+
+def render(x, **options):
+    for name, value in options.items():
+        if isinstance(value, torch.Tensor):
+            options[name] = value * 2
+    return x + 1 if options.get("random", False) else x + 2
+
+
+class Net(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    def forward(self, x):
+        return render(x, random=self.config.random, shift=x.mean())
+"""
+
+
+def test_an_option_that_may_be_a_tensor_is_not_taken_for_one(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SPREAD)
+    assert [finding.rule for finding in analyse([(file, "net.py")]).findings] == []
