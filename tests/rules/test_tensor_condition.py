@@ -195,3 +195,24 @@ def test_an_option_that_may_be_a_tensor_is_not_taken_for_one(tmp_path: Path) -> 
     file = tmp_path / "net.py"
     file.write_text(SPREAD)
     assert [finding.rule for finding in analyse([(file, "net.py")]).findings] == []
+
+
+@pytest.mark.parametrize(
+    ("test", "before"),
+    [
+        ("self.w[0] == 0", True),
+        ("torch.any(self.w == 0)", True),
+        ("self.w[0] == x[0]", False),
+        ("self.v[0] == 0", False),
+    ],
+)
+def test_a_buffer_that_is_mended_is_set_before_compiling(tmp_path: Path, test: str, before: bool) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\nimport torch.nn as nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.register_buffer('w', torch.zeros(4))\n"
+        "        self.register_buffer('v', torch.zeros(4))\n\n    def forward(self, x: torch.Tensor):\n"
+        f"        if {test}:\n            self.w = torch.arange(4.0)\n        return x * self.w\n"
+    )
+    (finding,) = [f for f in analyse([(file, "net.py")]).findings if f.rule == "GD201"]
+    assert finding.suggestion.startswith("no input decides this: set it before the model is compiled") is before
