@@ -22,6 +22,7 @@ from functools import lru_cache
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.counters import count_in_buffer
 from graphdoctor.fixes.core.editor import Editor
@@ -442,16 +443,23 @@ def _while_loops(function: cst.FunctionDef) -> Sequence[cst.While]:
 
 
 def _goes_round(event: SetAttr | SetItem) -> bool:
-    """Whether the value is a remainder, and so one of few: ``self.turn = (self.turn + 1) % len(self.layers)``."""
+    """Whether the value is one of few: ``self.turn = (self.turn + 1) % len(self.layers)``, ``int(not self.on)``."""
     statement = event.site.statement
     body = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
-    assigned = [s.value for s in body if isinstance(s, cst.Assign)]
-    return any(
-        isinstance(value, cst.BinaryOperation)
-        and isinstance(value.operator, cst.Modulo)
-        and not (isinstance(value.right, cst.Integer) and int(value.right.value, 0) > _RECOMPILE_LIMIT)
-        for value in assigned
-    )
+    return any(_is_one_of_few(s.value) for s in body if isinstance(s, cst.Assign))
+
+
+def _is_one_of_few(value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.Call) and called(value) in ("int", "float") and len(value.args) == 1:
+        return _is_one_of_few(value.args[0].value)
+    if isinstance(value, cst.UnaryOperation):
+        return isinstance(value.operator, cst.Not)
+    if not isinstance(value, cst.BinaryOperation):
+        return False
+    if isinstance(value.operator, cst.Subtract):
+        return isinstance(value.left, cst.Integer) and isinstance(value.right, (cst.Attribute, cst.Name, cst.Subscript))
+    limited = not (isinstance(value.right, cst.Integer) and int(value.right.value, 0) > _RECOMPILE_LIMIT)
+    return isinstance(value.operator, cst.Modulo) and limited
 
 
 def _begins_anew(event: SetAttr | SetItem) -> bool:

@@ -1,12 +1,14 @@
 """The result of `torch.compile` is thrown away.
 
 What: `torch.compile(model)` as a statement of its own, or a function that binds the result to a name of its own which
-nothing reads after that: `for layer in model.layers: layer = torch.compile(layer)`.
+nothing reads after that: `for layer in model.layers: layer = torch.compile(layer)`. Or a trainer that was made with the
+model before and goes on with it, while nothing calls the compiled one.
 
 Why: `torch.compile` returns a compiled wrapper and leaves its argument as it is. The program goes on with the
 uncompiled model, without any message.
 
-Fix: Use the result, `model = torch.compile(model)`, or compile in place with `model.compile()`.
+Fix: Use the result, `model = torch.compile(model)`, or compile in place with `model.compile()`. Compile before the
+trainer gets the model.
 """
 
 from __future__ import annotations
@@ -69,6 +71,29 @@ prepare(model)
 
 def f(x):
     return model(x)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+
+    def train(self, x):
+        return self.model(x)
+
+
+model = nn.Linear(8, 8)
+trainer = Trainer(model)
+model = torch.compile(model, backend="eager")  # flagged
+model.eval()
+trainer.train(torch.rand(4, 8))
+
+
+def f(x):
+    return trainer.train(x)
 """,
 )
 
@@ -181,6 +206,14 @@ def check_compile(event: Compile) -> Hit | None:
             f"the result of {code(event)} is not used, so nothing is compiled",
             "write `model = torch.compile(model)`, or compile in place with `model.compile()`",
         )
+    trainer, given = _given_before(event)
+    if trainer:
+        return Hit(
+            event,
+            f"`{trainer}` got `{given}` before {code(event)}, and nothing calls the compiled one",
+            f"compile before `{trainer}` is made, or in place with `{given}.compile()`",
+            "likely",
+        )
     name = _dropped(event)
     if not name:
         return None
@@ -212,6 +245,48 @@ def _dropped(event: Compile) -> str:
     place = source.location(statement if again is None else again)
     since = (place.end_line, place.end_column) if again is None else (place.line, place.column)
     return "" if any(at is None or at >= since for at in _reads(source, scope, name)) else name
+
+
+def _given_before(event: Compile) -> tuple[str, str]:
+    """``trainer`` and ``model`` of ``trainer = Trainer(model)``, where ``trainer.train()`` follows the statement,
+    and only attributes of the compiled model are read.
+    """
+    source, function, name = event.site.module, function_named(event), _bound_name(event)
+    scope = function.body if function is not None else source.tree
+    first = event.node.args[0].value if isinstance(event.node, cst.Call) and event.node.args else None
+    if not name or not isinstance(first, cst.Name):
+        return "", ""
+    if any(isinstance(node, (cst.For, cst.While)) for node in _above(scope, event.site.statement)):
+        return "", ""
+    start, end = source.location(event.site.statement).line, source.location(event.site.statement).end_line
+    later = [node for node in find(scope, cst.Attribute) if source.location(node).line > end]
+    asked = {id(node.value) for node in later if node.attr.value not in ("forward", "__call__")}
+    functions: list[cst.FunctionDef | cst.Lambda] = [*find(scope, cst.FunctionDef), *find(scope, cst.Lambda)]
+    own = {id(n) for node in functions if _takes(node, name) for n in walk(node)}
+    at_any_time = {id(n) for node in functions for n in walk(node)} - own
+    ignored = asked | own | _no_reads(scope)
+    for node in find(scope, cst.Name):
+        since = id(node) in at_any_time or source.location(node).line > end
+        if node.value == name and since and id(node) not in ignored:
+            return "", ""
+    given = ""
+    for made in find(scope, cst.Assign):
+        target, value = made.targets[0].target, made.value
+        if source.location(made).line >= start or not isinstance(target, cst.Name):
+            continue
+        if target.value == first.value:
+            given = ""
+        elif isinstance(value, cst.Call) and any(_is_named(arg.value, first.value) for arg in value.args):
+            given = target.value
+    return (given, first.value) if any(_is_named(node.value, given) for node in later) else ("", "")
+
+
+def _takes(function: cst.FunctionDef | cst.Lambda, name: str) -> bool:
+    return any(param.name.value == name for param in find(function.params, cst.Param))
+
+
+def _is_named(node: cst.BaseExpression, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
 
 
 def _runs_plain(event: Compile, module: cst.CSTNode) -> bool:
@@ -249,12 +324,17 @@ def _reads(source: SourceModule, scope: cst.CSTNode, name: str) -> Iterator[tupl
     """Where ``name`` is read in ``scope``; None where that is in a function, which may run at any time."""
     inner = [node for kind in (cst.FunctionDef, cst.Lambda) for node in find(scope, kind)]
     later = {id(found) for function in inner for found in find(function, cst.Name)}
-    other = {id(node.target) for node in find(scope, cst.AssignTarget)}
-    other |= {id(node.attr) for node in find(scope, cst.Attribute)}
-    other |= {id(node.keyword) for node in find(scope, cst.Arg)}
+    other = _no_reads(scope)
     for found in find(scope, cst.Name):
         if id(found) in later and found.value == name:
             yield None
         elif id(found) not in other and found.value in (name, "locals", "vars"):
             place = source.location(found)
             yield place.line, place.column
+
+
+def _no_reads(scope: cst.CSTNode) -> set[int]:
+    """The ids of names in ``scope`` that are assigned, or no variables."""
+    other = {id(node.target) for node in find(scope, cst.AssignTarget)}
+    other |= {id(node.attr) for node in find(scope, cst.Attribute)}
+    return other | {id(node.keyword) for node in find(scope, cst.Arg)}

@@ -205,4 +205,11 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, guard_host, compile_too, plain_module)
+    return first_fit(hit, editor, _leave_out, compile_too, plain_module)
+
+
+def _leave_out(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """Who keeps a function out of compilation wants it to run: only output is left out."""
+    plan = guard_host(hit, editor)
+    harmless = isinstance(plan, FixPlan) and plan.safety == "safe"
+    return plan if harmless else Refusal("The function does more than output, so it must run under compile too.")

@@ -111,9 +111,14 @@ def check_call(event: Call) -> Hit | None:
             return None
         advice = "pin it before the compiled call: `DataLoader(pin_memory=True)`, `torch.empty(pin_memory=True)`"
         return Hit(event, f"{code(event)} raises when it is compiled", advice, certainty(event, event.receiver))
+    called = f"{code(event)} is not traced"
+    if event.qualname.endswith(".forward"):
+        # The name of the object does not show what it is.
+        module = event.qualname.removesuffix(".forward").removeprefix("torch.")
+        called = f"{code(event)} calls an `{module}`, which is not traced"
     return Hit(
         event,
-        f"{code(event)} is not traced: {consequence(event)}",
+        f"{called}: {consequence(event)}",
         ADVICE[event.qualname],
         certainty(event),
         torch=ON_SOME.get(event.qualname, ""),

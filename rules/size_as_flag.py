@@ -17,7 +17,7 @@ import libcst as cst
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import PythonValue, Value
+from graphdoctor.static.domain.values import Const, PythonValue, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import code
@@ -58,6 +58,16 @@ def f(x):
     return F.scaled_dot_product_attention(x, x, x, None, 0.0, causal)  # GB0112
 """
     + OF_ANY_LENGTH,
+    """\
+import torch.nn.functional as F
+
+
+def f(x, keys=None):
+    keys = x if keys is None else keys
+    causal = x.shape[1] == keys.shape[1] and x.shape[1] > 1
+    return F.scaled_dot_product_attention(x, keys, keys, is_causal=causal)  # GB0112
+"""
+    + OF_ANY_LENGTH,
 )
 
 CLEAN = (
@@ -85,6 +95,15 @@ def f(x, causal=True):
     return F.scaled_dot_product_attention(x, x, x, is_causal=causal)
 """
     + OF_ANY_LENGTH,
+    """\
+import torch.nn.functional as F
+
+
+def f(x, mask=None):
+    causal = x.shape[1] > 1
+    return F.scaled_dot_product_attention(x, x, x, mask, is_causal=True if causal and mask is None else False)
+"""
+    + OF_ANY_LENGTH,
 )
 
 
@@ -94,7 +113,9 @@ def watches(name: str) -> bool:
 
 def check_call(event: Call) -> Hit | None:
     value = event.kwargs.get("is_causal", event.args[5] if len(event.args) > 5 else None)
-    if value is None or not all(map(_is_compared_size, options(value))):
+    # ``a == b and a > 1`` is False where the first does not hold, and otherwise what the second gives.
+    unsure = [option for option in options(value) if not isinstance(option, Const)] if value is not None else []
+    if not unsure or not all(map(_is_compared_size, unsure)):
         return None
     return Hit(
         event,
@@ -113,8 +134,8 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     args = call.args if isinstance(call, cst.Call) else ()
     given = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "is_causal"]
-    if not given or not _compares(given[0]):
-        return Refusal("The comparison is not written in the call.")
+    if not given or not (isinstance(given[0], cst.Name) or _compares(given[0])):
+        return Refusal("The argument is neither a name nor a comparison.")
     edit = editor.replace(given[0], f"True if {editor.code(given[0])} else False")
     return FixPlan((edit,), "safe", "The same bool, decided in Python: one graph for each answer.")
 

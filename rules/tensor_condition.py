@@ -653,6 +653,11 @@ def _suggestion(event: Truth) -> str:
             f"to Dynamo the contents of `{held}` are data: if no call changes them, keep them as a list, which "
             "`__init__` makes with `.tolist()`"
         )
+    if isinstance(event.branch, cst.If) and _mends_own(event.branch):
+        return (
+            "no input decides this: set it before the model is compiled, where it is built or its weights are loaded, "
+            "and leave the test out here"
+        )
     if isinstance(event.branch, cst.If) and _makes_longer(event.branch.body) != _makes_longer(event.branch.orelse):
         return (
             "the length of a list depends on the data: append in each case, and where the test is false append zeros "
@@ -684,6 +689,14 @@ def _holds(branch: cst.If, kind: type[cst.BaseSmallStatement]) -> bool:
         isinstance(line, cst.SimpleStatementLine) and any(isinstance(small, kind) for small in line.body)
         for line in branch.body.body
     )
+
+
+def _mends_own(branch: cst.If) -> bool:
+    """Whether the test asks attributes of ``self`` alone, and the body sets one of them: ``if self.w.sum() == 0``."""
+    stored = [target for node in find(branch.body, cst.AssignTarget) for target in find(node.target, cst.Attribute)]
+    own = {node.attr.value for node in stored if isinstance(node.value, cst.Name) and node.value.value == "self"}
+    asked = {node.attr.value for node in find(branch.test, cst.Attribute)}
+    return bool(own & asked) and names(branch.test) <= {"self", "torch", *asked} and branch.orelse is None
 
 
 def _makes_longer(code: cst.CSTNode | None) -> bool:

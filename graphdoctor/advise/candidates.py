@@ -44,7 +44,7 @@ def submodules(model: nn.Module, whole: Placement, count: Count) -> Placement | 
     None where there are fewer than two parts, or where no submodule compiles.
     """
     if not whole.breaks and not whole.failure:
-        names = tuple(name for name, child in model.named_children() if any(child.children()) and _is_called(child))
+        names = tuple(name for name, child in model.named_children() if [*child.children()] and _is_called(child))
         return count(_placement(model, names)) if len(names) > 1 else None
     ready = _Search(model, count).names()
     return count(_placement(model, tuple(ready))) if ready else None
@@ -72,7 +72,7 @@ class _Search:
         found: list[str] = []
         for child, module in self._model.get_submodule(path).named_children():
             name = f"{path}.{child}" if path else child
-            if not any(module.children()) or name != self._alike.get(name, (name,))[0]:
+            if not [*module.children()] or name != self._alike.get(name, (name,))[0]:
                 continue
             if _is_called(module) and self._compiles(name):
                 found += self._alike.get(name, (name,))

@@ -190,7 +190,13 @@ WORDS: dict[str, tuple[Words, ...]] = {
         ),
     ),
     "GB0111": (Words("a TypeError is raised while the code is traced: {explanation}", IN_EAGER),),
-    "GB0112": (Words("an operator is called with arguments that it does not take", IN_EAGER),),
+    "GB0112": (
+        Words(
+            "an operator is called with arguments that it does not take",
+            f"{IN_EAGER} Where eager takes them, a comparison of sizes may be passed as a flag, which is a symbol once "
+            "the size varies: write `True if ... else False`.",
+        ),
+    ),
     "GB0123": (Words("backward() is called inside the compiled code", _TRAINING_LOOP),),
     "GB0124": (
         Words(

@@ -72,6 +72,8 @@ class Recompiled:
     code: Code
     reasons: tuple[str, ...]
     at_limit: bool = True
+    #: Path and line of the frames above the call that was compiled again, the outermost first.
+    above: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass
@@ -204,7 +206,8 @@ class Reader:
         self._broken.discard(key)
         self._cost(key[0]).compilations += 1
         if key in self._pending:
-            self._pending.pop(key).at_limit = False
+            again = self._pending.pop(key)
+            again.at_limit, again.above = False, tuple((frame.path, frame.line) for frame in stack[:-1])
 
     def _called_by(self, record: Record) -> None:
         called = {(_text(path), _count(line)) for path, line in json.loads(record.payload)}

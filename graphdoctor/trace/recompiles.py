@@ -13,7 +13,7 @@ from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Recompile
 from graphdoctor.trace.compiled_calls import CompiledCalls, Function
 from graphdoctor.trace.left_by_breaks import BreaksAbove
-from graphdoctor.trace.process import Code, Process
+from graphdoctor.trace.process import Code, Process, Recompiled
 
 #: Guards whose name is no argument of the function.
 _NO_INPUT = ("attribute", "mode", "global", "state", "identity", "lifetime")
@@ -74,7 +74,7 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     A call that recompiles fails the same guard in every frame it comes through: torch's wrappers around a model, and
     each part that a graph break cut off. A cause is reported at the user's function where it was met there too.
     """
-    found: dict[_Key, tuple[Code, guards.Guard]] = {}
+    found: dict[_Key, tuple[Recompiled, guards.Guard]] = {}
     calls = CompiledCalls(process, places, text)
     limits: set[_Key] = set()
     fixed: set[_Key] = set()
@@ -82,26 +82,26 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     for failed in process.recompiles:
         guard = _decisive(failed.reasons)
         key = (guard.kind, guard.name, guard.dimension, calls.outermost(failed.code))
-        found.setdefault(key, (failed.code, guard))
+        found.setdefault(key, (failed, guard))
         if _holds_for_one_size(guard, failed.reasons):
             fixed.add(key)
         if failed.at_limit:
             limits.add(key)
-        elif failed.code == found[key][0]:
+        elif failed.code == found[key][0].code:
             caused[key] += 1
     # The limit counts the frame that is called, which may be a wrapper around the user's function.
     limited = {(kind, dimension) for kind, _, dimension, _ in limits}
-    own = {(kind, dimension) for (kind, _, dimension, _), (code, _) in found.items() if _is_users(code, places)}
+    own = {(kind, dimension) for (kind, _, dimension, _), (at, _) in found.items() if _is_users(at.code, places)}
     above = BreaksAbove(process, places, text)
     every = [
         (
-            code,
+            failed.code,
             _recompile(
-                guard, code, above, caused[key], key in limits or (key[0], key[2]) in limited, fixed=key in fixed
+                guard, failed, above, caused[key], key in limits or (key[0], key[2]) in limited, fixed=key in fixed
             ),
         )
-        for key, (code, guard) in found.items()
-        if _is_users(code, places) or (key[0], key[2]) not in own
+        for key, (failed, guard) in found.items()
+        if _is_users(failed.code, places) or (key[0], key[2]) not in own
     ]
     return _by_library_function(every, process, places)
 
@@ -216,8 +216,11 @@ def _is_users(code: Code, places: Places) -> bool:
 
 
 def _recompile(
-    guard: guards.Guard, code: Code, above: BreaksAbove, caused: int, at_limit: bool, fixed: bool
+    guard: guards.Guard, failed: Recompiled, above: BreaksAbove, caused: int, at_limit: bool, fixed: bool
 ) -> Recompile:
+    code, places = failed.code, above.places
+    # A frame of torch, such as the one around a layer of torch, says nothing: the call that was compiled again does.
+    called = None if _is_users(code, places) else places.innermost(failed.above)
     # Names like ___stack0 are Dynamo's, for what a graph break left on the stack.
     named = guard.name is not None and guard.kind not in _NO_INPUT and not guard.name.startswith(("_", "self."))
     return Recompile(
@@ -225,9 +228,9 @@ def _recompile(
         guard=guard.text,
         input=guard.name if named else None,
         dimension=guard.dimension,
-        path=above.places.show(code.path),
+        path=places.show(called[0] if called else code.path),
         # Dynamo shortens the path of the guarded line from the left.
-        line=guard.line if guard.path is not None and code.path.endswith(guard.path) else code.line,
+        line=called[1] if called else guard.line if guard.path and code.path.endswith(guard.path) else code.line,
         compilations=above.process.costs[code].compilations,
         remedy=_advice(guard, code, caused, above, at_limit, fixed),
         kind=guard.kind,

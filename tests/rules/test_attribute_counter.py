@@ -224,3 +224,22 @@ def test_an_object_that_each_call_makes_anew_counts_no_calls(tmp_path: Path, mon
     for _ in range(3):
         net(torch.zeros(2), [torch.ones(2), torch.ones(2)])
     assert counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "compilations"),
+    [("int(not self.seen)", 2), ("1 - self.seen", 2), ("1 - self.seen * 2", 6), ("2 + self.seen", 6)],
+)
+def test_a_number_that_alternates_is_no_counter(tmp_path: Path, value: str, compilations: int) -> None:
+    file = tmp_path / "net.py"
+    source = NET.format(operator="=").replace("= self.flags", f"= {value}").replace("self.seen = 1", "self.seen = 0", 1)
+    file.write_text(source)
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == ["GD701"] * (compilations > 2)
+    torch._dynamo.reset()
+    names: dict[str, Any] = {}
+    exec(compile(source, "net.py", "exec"), names)
+    count = CompileCounter()
+    net = torch.compile(names["Net"](), backend=count)
+    for _ in range(6):
+        net(torch.zeros(2))
+    assert count.frame_count == compilations

@@ -167,3 +167,52 @@ def test_what_steers_a_loop_is_no_choice_of_tensors(tmp_path: Path, statement: s
     )
     (finding,) = analyse([(file, "net.py")]).findings
     assert finding.suggestion.startswith(suggestion)
+
+
+SPREAD = """\
+import torch
+import torch.nn as nn
+
+
+def render(x, **options):
+    for name, value in options.items():
+        if isinstance(value, torch.Tensor):
+            options[name] = value * 2
+    return x + 1 if options.get("random", False) else x + 2
+
+
+class Net(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    def forward(self, x):
+        return render(x, random=self.config.random, shift=x.mean())
+"""
+
+
+def test_an_option_that_may_be_a_tensor_is_not_taken_for_one(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SPREAD)
+    assert [finding.rule for finding in analyse([(file, "net.py")]).findings] == []
+
+
+@pytest.mark.parametrize(
+    ("test", "before"),
+    [
+        ("self.w[0] == 0", True),
+        ("torch.any(self.w == 0)", True),
+        ("self.w[0] == x[0]", False),
+        ("self.v[0] == 0", False),
+    ],
+)
+def test_a_buffer_that_is_mended_is_set_before_compiling(tmp_path: Path, test: str, before: bool) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\nimport torch.nn as nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.register_buffer('w', torch.zeros(4))\n"
+        "        self.register_buffer('v', torch.zeros(4))\n\n    def forward(self, x: torch.Tensor):\n"
+        f"        if {test}:\n            self.w = torch.arange(4.0)\n        return x * self.w\n"
+    )
+    (finding,) = [f for f in analyse([(file, "net.py")]).findings if f.rule == "GD201"]
+    assert finding.suggestion.startswith("no input decides this: set it before the model is compiled") is before

@@ -45,6 +45,21 @@ def test_a_cause_is_told_at_the_users_function_and_not_at_the_wrapper_of_torch(t
     assert (found.path, found.input) == (NET, "x")
 
 
+def test_a_layer_of_torch_is_compiled_again_at_the_users_call(traces: Traces) -> None:
+    wrapper = "/opt/env/lib/python3.12/site-packages/torch/_dynamo/external_utils.py"
+    paths = traces.record("str", [wrapper, 7]) + traces.record("str", ["/job/train.py", 8])
+
+    def start(attempt: int, line: int) -> bytes:
+        stack = [{"line": line, "name": "main", "filename": 8}, {"line": 67, "name": "inner", "filename": 7}]
+        return traces.record("dynamo_start", {"stack": stack}, frame_id=0, frame_compile_id=attempt, attempt=0)
+
+    reason = "0/0: tensor 'args[0]' size mismatch at index 0. expected 8, actual 6"
+    again = traces.artifact("recompile_reasons", reason, 0, 1) + start(1, 19)
+    traces.write(0, paths + start(0, 15), again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.path, found.line, found.input) == ("/job/train.py", 19, "args[0]")
+
+
 def _recompiled(traces: Traces, attempt: int, reason: str, *code: Any, frame: int = 0) -> bytes:
     again = traces.artifact("recompile_reasons", f"{frame}/{attempt - 1}: {reason}", frame, attempt)
     return again + traces.start(frame, attempt, *code)

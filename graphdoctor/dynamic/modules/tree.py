@@ -151,7 +151,7 @@ def repeated(root: nn.Module) -> list[tuple[str, ...]]:
     for name, module in root.named_modules():
         shapes = tuple((n, tuple(p.shape)) for n, p in [*module.named_parameters(), *module.named_buffers()])
         # A module without submodules (a ReLU, a Linear) is no block.
-        if name and any(uncompiled(module).children()):
+        if name and [*uncompiled(module).children()]:
             groups.setdefault((name.rpartition(".")[0], type(uncompiled(module)), shapes), []).append(name)
     return [tuple(names) for names in groups.values() if len(names) > 1]
 

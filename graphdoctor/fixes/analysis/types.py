@@ -15,7 +15,18 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import parameters
 from graphdoctor.static.domain import events
 from graphdoctor.static.domain.value_functions import is_read, is_tensor, may_be_tensor, options, tensor_of
-from graphdoctor.static.domain.values import UNKNOWN, Const, External, Method, PythonValue, Seq, Tensor, Unknown, Value
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    Method,
+    PythonValue,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+)
 from graphdoctor.static.rule import Hit
 from graphdoctor.syntax.walk import walk
 
@@ -197,7 +208,15 @@ def is_annotated_number(name: str, function: cst.FunctionDef) -> bool:
 def is_other(node: cst.BaseExpression, editor: Editor) -> bool:
     """Whether ``node`` is neither a tensor nor a Python number on some path: a string, a list, None, an object."""
     known = (Tensor, Unknown, External)
+    if is_member(node, editor):
+        return True
     return any(not isinstance(option, known) and not _is_number(option) for option in options(editor.value(node)))
+
+
+def is_member(node: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``node`` is a member of an enumeration, ``Mode.MEAN``, of which the value alone is known."""
+    owners = options(editor.value(node.value)) if isinstance(node, cst.Attribute) else ()
+    return any(isinstance(owner, Class) and owner.info.derives("enum.Enum", "enum.StrEnum") for owner in owners)
 
 
 def _is_number(value: Value) -> bool:

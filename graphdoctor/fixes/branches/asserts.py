@@ -101,7 +101,7 @@ def constant_text(node: cst.BaseExpression, editor: Editor) -> str:
         values = [e.value for e in node.right.elements] if isinstance(node.right, cst.Tuple) else [node.right]
         return _filled(left, [f"`{' '.join(editor.code(value).split())}`" for value in values])
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":
-        return constant_text(node.func.value, editor)
+        return _formatted(constant_text(node.func.value, editor), node, editor)
     if isinstance(node, cst.Name):
         bound = editor.assignments(editor.module.tree, node.value)
         if len(bound) == 1 and isinstance(bound[0], cst.Assign) and not names(bound[0].value):
@@ -115,6 +115,27 @@ def _filled(text: str, values: list[str]) -> str:
     return _CONVERSION.sub(lambda found: "%" if found.group() == "%%" else next(left, found.group()), text)
 
 
+def _formatted(text: str, call: cst.Call, editor: Editor) -> str:
+    """``text`` with the code of the arguments of ``format`` in place of ``{}``, ``{0}`` and ``{name}``."""
+    given = [
+        (arg.keyword.value if arg.keyword else "", f"`{' '.join(editor.code(arg.value).split())}`") for arg in call.args
+    ]
+    values, named = [value for name, value in given if not name], {name: value for name, value in given if name}
+    left = iter(values)
+
+    def put(found: re.Match[str]) -> str:
+        field = found[1]
+        if field is None:
+            return found[0][0]
+        if field.isdigit():
+            return values[int(field)] if int(field) < len(values) else found[0]
+        return named.get(field, found[0]) if field else next(left, found[0])
+
+    return text if any(arg.star for arg in call.args) else _FIELD.sub(put, text)
+
+
+#: Doubled braces, or a field, with its name or number.
+_FIELD = re.compile(r"\{\{|\}\}|\{(\w*)[^{}]*\}")
 _CONVERSION = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]")
 
 

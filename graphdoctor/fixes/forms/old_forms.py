@@ -9,7 +9,7 @@ from graphdoctor.fixes.analysis.purity import called, calls, words
 from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.value_functions import is_tensor
+from graphdoctor.static.domain.value_functions import is_tensor, tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -73,6 +73,11 @@ def drawn_integers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     tensor, bounds = call.func.value, [editor.code(a.value) for a in call.args]
     reason = "The same numbers are drawn."
     if not bounds:
+        known = (
+            tensor_of(hit.event.receiver) if isinstance(hit.event, Call) and hit.event.receiver is not None else None
+        )
+        if known is None or known.dtype != "float":
+            return Refusal("Without bounds each dtype has a range of its own: give `random_` its bounds.")
         bounds = ["0", "16777217"]
         reason = "The same numbers are drawn for float32; another dtype has another range, and uint8 and bool raise."
     drawn = f"torch.randint_like({editor.code(tensor)}, {', '.join(bounds)})"

@@ -36,12 +36,15 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if block is not None:
         return _guard_block(block, editor)
     group, branches = _group(editor.statement_of(hit.place), editor)
+    needed = _read_elsewhere(group, editor)
+    lost = next(filter(None, (_lost(statement, hit, editor) for statement in group)), "")
+    if lost and needed:
+        raise Refuse(needed)
     edits: list[Edit] = []
     for statement in group:
         edits += [edit for edit in editor.guard(statement) if edit not in edits]
     for plan in branches:
         edits += [edit for edit in plan.edits if edit not in edits]
-    lost = next(filter(None, (_lost(statement, hit, editor) for statement in group)), "")
     if not lost and any(is_given_once(statement, editor) for statement in group):
         reason = "Under compile these lines are left out, and noted as done, so a later eager call leaves them out too."
         return FixPlan(tuple(edits), "unsafe", reason)
@@ -49,6 +52,20 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         reason = "In eager nothing changes; under compile these lines are left out, and no tensor depends on them."
         return FixPlan(tuple(edits), "safe", reason)
     return FixPlan(tuple(edits), "unsafe", f"In eager nothing changes; under compile `{lost}` is left out.")
+
+
+def _read_elsewhere(group: list[cst.CSTNode], editor: Editor) -> str:
+    """Which attribute that ``group`` gives a value another statement reads, as the reason of a refusal; else empty."""
+    # By place: a method that was written anew meanwhile has other nodes.
+    places = [editor.location(statement) for statement in group]
+    for target in (target for statement in group for target in _targets(statement)):
+        name = target.attr.value if isinstance(target, cst.Attribute) else ""
+        readers = [n for n in editor.every(cst.Attribute) if n.attr.value == name and is_read(n, editor)]
+        for reader in readers:
+            if editor.location(editor.statement_of(reader)) not in places:
+                line = editor.location(reader).line
+                return f"`{editor.code(target)}` is read in line {line}, which runs under compile too"
+    return ""
 
 
 def guard_shown(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -63,6 +63,9 @@ def join(*values: Value) -> Value:
         tensors = [[o for o in seen if isinstance(o, Tensor) and o.numpy is numpy] for numpy in (False, True)]
         merged = [reduce(merge_tensors, alike) for alike in tensors if alike]
         seen = merged + [o for o in seen if not isinstance(o, Tensor)]
+    if found.count(Mapping) > 1:
+        dicts = [option for option in seen if isinstance(option, Mapping)]
+        seen = [o for o in seen if not isinstance(o, Mapping) or not any(_says_less(d, o) for d in dicts)]
     if found.count(PythonValue) > 1:
         seen = list(dict.fromkeys(replace(o, sample=None) if isinstance(o, PythonValue) else o for o in seen))
     if found.count(Const) > 3:
@@ -78,6 +81,15 @@ def join(*values: Value) -> Value:
         if len(seen) - chosen > _MOST_OPTIONS or chosen > _MOST_CHOICES:
             return UNKNOWN
     return OneOf(tuple(seen))
+
+
+def _says_less(one: Mapping, other: Mapping) -> bool:
+    """Whether two dicts are alike but for items that are unknown in ``one``, which so stands for both."""
+    values = dict(other.items)
+    if one.rest != other.rest or values.keys() != dict(one.items).keys():
+        return False
+    apart = [value for key, value in one.items if value != values[key]]
+    return bool(apart) and all(value == UNKNOWN for value in apart)
 
 
 def merge_tensors(a: Tensor, b: Tensor) -> Tensor:

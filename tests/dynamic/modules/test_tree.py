@@ -115,6 +115,14 @@ def test_blocks_are_siblings_with_equal_shapes() -> None:
     assert repeated(net) == [("blocks.0", "blocks.2")]
 
 
+def test_a_module_need_not_have_a_truth_value() -> None:
+    class Held(nn.Linear):
+        def __bool__(self) -> bool:
+            raise RuntimeError("ambiguous")
+
+    assert repeated(nn.ModuleList([nn.Sequential(Held(2, 2)), nn.Sequential(Held(2, 2))])) == [("0", "1")]
+
+
 def test_compilations_are_counted_by_function() -> None:
     starts = [Start(0, 0, "m.py", 3), Start(1, 0, "m.py", 3), Start(0, 1, "m.py", 3)]
     assert compiled_frames(starts) == {("m.py", 3): 2}

@@ -178,3 +178,18 @@ def test_texts_of_a_trace_stay_in_the_message(make: Any, runner: Any, put_in: st
     assert runner.compiled(after, torch.rand(3)).breaks == 0
     with pytest.raises(RuntimeError, match="is too small"):
         runner.compiled(after, -torch.ones(3) * 5)
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ('"{} of {}".format(flag, x.sum())', "`flag` of `x.sum()`"),
+        ('"{1:.2f} {{0}} {n}".format(flag, x, n=x.min())', "`x` {0} `x.min()`"),
+        ('"{} {x.dtype} {}".format(*flag)', "{} {x.dtype} {}"),
+        ('"{} {} {5} {y}".format(x)', "`x` {} {5} {y}"),
+    ],
+)
+def test_the_text_says_what_format_puts_in(make: Any, message: str, text: str) -> None:
+    case = make(source_of(f"assert (x > 0).all(), {message}"), cst.Assert)
+    plan = case.run(constant_message)
+    assert isinstance(plan, FixPlan) and any(f'"{text}"' in edit.text for edit in plan.edits)

@@ -300,6 +300,11 @@ def test_submodule_calls_are_unsafe(make: Any, name: str) -> None:
         ("if x.sum() > 0:\n    y = [x]\nelse:\n    y = [x, x]", "`[x]` is not a tensor"),
         ("if x.sum() > 0:\n    y = True\nelse:\n    y = False", "`True` is not a tensor"),
         (
+            "from enum import Enum\nclass Side(Enum):\n    LEFT = 0\n    RIGHT = 1\n"
+            "if x.sum() > 0:\n    y = Side.LEFT\nelse:\n    y = Side.RIGHT",
+            "`Side.LEFT` is not a tensor",
+        ),
+        (
             "if x.sum() > 0:\n    y = helper(x)\nelse:\n    y = x",
             "`helper(x)` may have side effects, and both sides would run",
         ),

@@ -136,3 +136,40 @@ def test_a_clock_that_a_wrapper_keeps_on_itself_is_left_out(fixed: Any, runner: 
 def test_not_safe_where_a_flag_says_that_it_was_done(fixed: Any, note: str, safety: str) -> None:
     body = f"global told\nif not told:\n    {note}\n    print(time.time())\nreturn x * 2"
     assert fixed(program(body, "told = False\n")).safety("GD402") == safety
+
+
+KEPT = """\
+import bisect
+
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.places, self.index, self.start = [1.0, 2.0], 0, 0
+
+    @torch.compiler.disable
+    def prepare(self, x):
+        self.start = len(x) // 2
+
+    def find(self, x):
+        self.index = bisect.bisect(self.places, x.sum())
+
+    def forward(self, x):
+        self.prepare(x)
+        self.find(x)
+        return self.step(x)
+
+    def step(self, x):
+        self.index += 1
+        return x[self.start] * self.index
+"""
+
+
+def test_what_other_methods_read_is_not_left_out(fixed: Any) -> None:
+    result = fixed(KEPT, unsafe=True)
+    reasons = {f.rule: f.fix.reason for f in result.findings if f.fix is not None and f.rule in ("GD405", "GD508")}
+    assert result.text == KEPT
+    assert reasons["GD405"].startswith("`self.index` is read in line 25, which runs under compile too")
+    assert reasons["GD508"] == "The function does more than output, so it must run under compile too."

@@ -283,6 +283,8 @@ TABLE: list[Row] = [
     (constant_without_gradient, "with lock:\n    return x", WITH, UNKNOWN, "No tensor is made here."),
     (constant_without_gradient, "return torch.zeros(3)", CALL, UNKNOWN, "`requires_grad` is not given by its name."),
     (drawn_integers, "return g(x)", CALL, UNKNOWN, "This is no call of random_."),
+    (drawn_integers, "return torch.empty_like(x).random_()", CALL, UNKNOWN,
+     "Without bounds each dtype has a range of its own: give `random_` its bounds."),
     (drawn_integers, "return x.random_(to=2)", CALL, UNKNOWN, "The bounds of random_ are not its first arguments."),
     (written_data, "return x", NAME_X, UNKNOWN, "This does not store into the data of one tensor."),
     (written_data, "x.grad = y", (cst.Attribute, "x.grad"), UNKNOWN, "This does not store into the data of one tensor."),

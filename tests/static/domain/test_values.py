@@ -34,6 +34,13 @@ def test_a_tensor_or_none_may_be_a_tensor():
     assert is_tensor(narrowed_to(value, lambda v: v != NONE))
 
 
+def test_a_dict_in_which_less_is_known_stands_for_the_one_in_which_more_is():
+    one, other = Mapping((("flag", UNKNOWN), ("x", Tensor()))), Mapping((("flag", Tensor()), ("x", Tensor())))
+    assert join(one, other) == join(other, one) == one
+    apart = Mapping((("flag", UNKNOWN), ("x", NONE)))
+    assert isinstance(join(other, apart), OneOf)
+
+
 def test_many_constants_become_their_kind():
     assert join(*(Const(i) for i in range(5))) == PythonValue("int")
 
