@@ -53,7 +53,7 @@ NAME = "untraceable-call"
 SEVERITY = "error"
 GB_IDS = (
     "GB0007", "GB0156", "GB0134", "GB0147", "GB0059", "GB0142", "GB0092", "GB0299", "GB0033", "GB0055", "GB0107",
-    "GB0124", "GB0208", "GB0294", "GB0467", "GB0001", "GB0292",
+    "GB0116", "GB0124", "GB0208", "GB0294", "GB0467", "GB0001", "GB0292",
 )  # fmt: skip
 TORCH = ">=2.6"
 
@@ -82,6 +82,10 @@ UNTRACED = frozenset((
     "torch.nn.GaussianNLLLoss.forward", "torch.Tensor.cov", "torch.Tensor.corrcoef",
     "torch.distributions.Wishart", "torch.distributions.Binomial.entropy", "torch.distributions.Multinomial.entropy",
     "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
+    "torch.is_conj", "torch.is_distributed", "torch.is_neg", "torch.is_same_size", "torch.is_signed",
+    "torch.is_storage", "torch.func.functionalize", "torch.func.linearize", "torch.distributions.VonMises.sample",
+    "torch.distributions.Binomial.enumerate_support", "torch.distributions.Binomial.perplexity",
+    "torch.distributions.Multinomial.perplexity", "torch.Tensor.dim_order",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
     "re.finditer", "re.compile.finditer", "numpy.pad", "builtins.str.maketrans",
 ))  # fmt: skip
@@ -444,6 +448,29 @@ Rows = NewType("Rows", torch.Tensor)
 
 def f(x):
     return Rows(x * 2) + 1  # GB0156
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x * 2 if torch.is_same_size(x, x.t()) else x  # GB0208
+""",
+    """\
+import torch
+
+
+def f(x):
+    value, _ = torch.func.linearize(torch.sin, x)  # GB0007
+    return value * 2
+""",
+    """\
+import torch
+from torch.distributions import VonMises
+
+
+def f(x):
+    return VonMises(x, x.exp()).sample() + 1  # GB0092 GB0116
 """,
 )
 
@@ -818,6 +845,41 @@ class Groups:
 
 def f(x):
     return x * Groups().groupdict()["major"]
+""",
+    """\
+from typing import NewType, cast
+
+import torch
+
+Rows = NewType("Rows", torch.Tensor)
+
+
+def f(x: Rows) -> Rows:
+    return cast(Rows, x * 2)
+""",
+    """\
+import torch
+
+
+def f(x):
+    value, tangent = torch.func.jvp(torch.sin, (x,), (torch.ones_like(x),))
+    return value + tangent
+""",
+    """\
+import torch
+from torch.distributions import VonMises
+
+
+def f(x):
+    around = VonMises(x, x.exp())
+    return around.log_prob(x) + around.mean + around.variance
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x * 2 if torch.is_floating_point(x) and not torch.is_complex(x) and x.shape == x.t().shape else x
 """,
 )
 
