@@ -45,8 +45,9 @@ OUTSIDE = frozenset((
     "os.unlink", "os.rename", "os.replace", "os.rmdir", "os.system", "os.popen", "os.urandom", "os.stat", "os.chdir",
     "os.kill", "os.fork", "os.getuid", "os.getgid", "os.times", "os.uname",
     "os.environ.setdefault", "os.environ.pop", "os.environ.update", "os.environ.clear", "os.path.exists",
-    "os.path.isfile",
-    "os.path.isdir", "os.path.islink", "os.path.abspath", "os.path.realpath", "os.path.getsize", "os.path.getmtime",
+    "os.path.isfile", "os.path.isdir", "os.path.islink", "os.path.ismount", "os.path.lexists", "os.path.abspath",
+    "os.path.realpath", "os.path.normpath", "os.path.relpath", "os.path.getsize", "os.path.getmtime",
+    "os.path.getatime", "os.path.getctime",
 ))  # fmt: skip
 
 #: Methods of ``pathlib.Path`` that ask the file system; joining and splitting paths is traced.
