@@ -200,6 +200,28 @@ class Net(nn.Module):
     def forward(self, x):
         return self.layer(x)
 """,
+    """\
+import inspect
+import torch.nn as nn
+
+
+def layer_of(kind):
+    if inspect.isfunction(kind):
+        return kind()
+    if inspect.isclass(kind):
+        return kind(8, 8)
+    return kind
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = layer_of(lambda: nn.Linear(8, 8))
+        self.built = layer_of(nn.Linear(8, 8))
+
+    def forward(self, x):
+        return self.lin(self.built(x))
+""",
 )
 
 

@@ -628,6 +628,16 @@ class Net(nn.Module):
 def graphdoctor_target():
     return Net(), ({"a": torch.rand(4)}, {"b": torch.rand(4)})
 """,
+    """\
+import torch.nn.functional as F
+
+
+def f(x, kind="mean"):
+    code = F._Reduction.get_enum(kind)
+    if code == 0:
+        return x
+    return x.mean() if code == 1 else x.sum()
+""",
 )
 
 

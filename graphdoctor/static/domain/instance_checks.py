@@ -29,6 +29,22 @@ def fits(value: Value, wanted: Value) -> bool | None:
     return None if check is None else check(value, wanted)
 
 
+#: Values of which it is known whether they are a function or a class.
+_OF_KNOWN_KIND = (Class, Const, Function, Instance, Mapping, Seq, TorchModule)
+
+
+def is_function(value: Value) -> bool | None:
+    """``inspect.isfunction(value)``; None where that is not known."""
+    if isinstance(value, Function):
+        return value.bound is None
+    return False if isinstance(value, _OF_KNOWN_KIND) else None
+
+
+def is_class(value: Value) -> bool | None:
+    """``inspect.isclass(value)``; None where that is not known."""
+    return isinstance(value, Class) if isinstance(value, _OF_KNOWN_KIND) else None
+
+
 def _fits_any(value: Value, wanted: Seq) -> bool | None:
     if wanted.items is None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from graphdoctor.static.domain import torch_tables, torch_versions
+from graphdoctor.static.domain import instance_checks, torch_tables, torch_versions
 from graphdoctor.static.domain.events import Call, Compile, Convert
 from graphdoctor.static.domain.value_functions import join, may_be_tensor, options, tensor_of
 from graphdoctor.static.domain.values import (
@@ -37,6 +37,7 @@ from graphdoctor.static.library_models import (
 )
 
 Kwargs = dict[str, Value]
+_Function = Callable[[Interpreter, cst.CSTNode, str, tuple[Value, ...], Kwargs], Value | None]
 
 
 def call_external(
@@ -133,6 +134,19 @@ def _partial(
     return Partial(args[0], args[1:], tuple(kwargs.items())) if args else None
 
 
+def _test(holds: Callable[[Value], bool | None]) -> _Function:
+    """A function that tests its argument."""
+
+    def result(
+        _interpreter: Interpreter, _node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], _kwargs: Kwargs
+    ) -> Value:
+        verdicts = {holds(option) for option in options(args[0])} if args else {None}
+        verdict = verdicts.pop() if len(verdicts) == 1 else None
+        return PythonValue("bool") if verdict is None else Const(verdict)
+
+    return result
+
+
 def _find_text(
     _interpreter: Interpreter, _node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value | None:
@@ -197,8 +211,6 @@ def _collections(
     return Seq("list", None, UNKNOWN) if name == "deque" else UNKNOWN
 
 
-_Function = Callable[[Interpreter, cst.CSTNode, str, tuple[Value, ...], Kwargs], Value | None]
-
 #: What gives the results of the functions of a module, by its name; None where that is not known.
 _MODULES: dict[str, _Function] = {
     "math": _math,
@@ -232,6 +244,8 @@ _FUNCTIONS: dict[str, _Function] = {
     "functools.reduce": _reduce,
     "functools.update_wrapper": _argument(-1),
     "functools.wraps": lambda _i, _n, qualname, args, _k: ExternalObject(qualname) if args else None,
+    "inspect.isclass": _test(instance_checks.is_class),
+    "inspect.isfunction": _test(instance_checks.is_function),
     "os.environ.get": _read_environment,
     "os.getenv": _read_environment,
     "re.findall": _find_text,

@@ -68,8 +68,8 @@ def call_torch(
         return PythonValue("bool")
     if package in ("torch", "torch._C", "torch._VF"):
         return _call_in_torch(interpreter, node, qualname, args, kwargs)
-    if package == "torch.nn.functional" and name.startswith("_"):
-        # Private helpers of torch: some check shapes, and give a bool or nothing.
+    if qualname.startswith("torch.nn.functional._"):
+        # Private helpers of torch, also `_Reduction.get_enum`: some check shapes, and give a number, a bool or nothing.
         return UNKNOWN
     if qualname.startswith(torch_tables.TENSOR_NAMESPACES):
         return _call_in_tensor_namespace(interpreter, node, qualname, args, kwargs)
