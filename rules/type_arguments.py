@@ -19,7 +19,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.static.domain.events import Parameterize
+from graphdoctor.static.domain.events import ReadItem
 from graphdoctor.static.domain.values import Class, External, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
@@ -223,13 +223,13 @@ def f(x):
 )
 
 
-def check_parameterize(event: Parameterize) -> Hit | None:
+def check_readitem(event: ReadItem) -> Hit | None:
     node = event.node
     if not isinstance(node, cst.Subscript):
         return None
-    if _is_called(event) and (isinstance(event.type, Class) or _name(event.type) in _CONTAINERS):
+    if _is_called(event) and (isinstance(event.receiver, Class) or _name(event.receiver) in _CONTAINERS):
         what, advice = "calls a type that has type arguments", "call the type alone, and annotate the name"
-    elif _is_generic(event.type) or _name(event.type) in _OPAQUE:
+    elif _is_generic(event.receiver) or _name(event.receiver) in _OPAQUE:
         what, advice = "gives type arguments to a generic type", ONLY_WRITTEN
     elif any(_aliases(event, node)):
         what, advice = "makes a type of a type alias", ONLY_WRITTEN
@@ -240,7 +240,7 @@ def check_parameterize(event: Parameterize) -> Hit | None:
     )
 
 
-def _is_called(event: Parameterize) -> bool:
+def _is_called(event: ReadItem) -> bool:
     return any(call.func is event.node for call in find(event.site.statement, cst.Call))
 
 
@@ -252,10 +252,10 @@ def _is_generic(value: Value) -> bool:
     return isinstance(value, Class) and value.info.derives("typing.Generic", "typing.Protocol")
 
 
-def _aliases(event: Parameterize, node: cst.Subscript) -> Iterator[bool]:
+def _aliases(event: ReadItem, node: cst.Subscript) -> Iterator[bool]:
     """Whether the type, and each of its arguments, is a builtin container under another name: a type alias."""
-    yield _is_alias(node.value, event.type)
-    for element, value in zip(node.slice, event.arguments, strict=False):
+    yield _is_alias(node.value, event.receiver)
+    for element, value in zip(node.slice, event.index, strict=False):
         yield isinstance(element.slice, cst.Index) and _is_alias(element.slice.value, value)
 
 
@@ -266,10 +266,10 @@ def _is_alias(node: cst.BaseExpression, value: Value) -> bool:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     node, user = hit.place, editor.parent(hit.place)
-    assert isinstance(hit.event, Parameterize) and isinstance(node, cst.Subscript)
+    assert isinstance(hit.event, ReadItem) and isinstance(node, cst.Subscript)
     if isinstance(user, cst.Call) and user.func is node:
         alone = (editor.replace(node, editor.code(node.value)),)
-        if _name(hit.event.type):
+        if _name(hit.event.receiver):
             return FixPlan(alone, "safe", "Type arguments change nothing of what is made.")
         return FixPlan(alone, "unsafe", "The object no longer keeps its type arguments, as `__orig_class__`.")
     call = next((outer for outer in editor.ancestors(node) if isinstance(outer, cst.Call)), None)

@@ -26,10 +26,10 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.old_forms import drawn_integers, plain_variable
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.hoist import hoist_constant
-from graphdoctor.fixes.python.idioms import power
+from graphdoctor.fixes.python.idioms import as_list, power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
-from graphdoctor.static.domain.events import Call, GetAttr
+from graphdoctor.static.domain.events import Call, GetAttr, ReadItem
 from graphdoctor.static.domain.torch_tables import EXTENSION, HOST_PACKAGES, TRACKERS, is_tokenizer, within
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import (
@@ -38,6 +38,7 @@ from graphdoctor.static.domain.values import (
     ExternalObject,
     Instance,
     PythonValue,
+    Seq,
     Tensor,
     TorchModule,
     Unknown,
@@ -53,7 +54,7 @@ NAME = "untraceable-call"
 SEVERITY = "error"
 GB_IDS = (
     "GB0007", "GB0156", "GB0134", "GB0147", "GB0059", "GB0142", "GB0092", "GB0299", "GB0033", "GB0055", "GB0107",
-    "GB0116", "GB0124", "GB0208", "GB0294", "GB0467", "GB0001", "GB0292",
+    "GB0008", "GB0116", "GB0124", "GB0208", "GB0294", "GB0467", "GB0001", "GB0292",
 )  # fmt: skip
 TORCH = ">=2.6"
 
@@ -67,8 +68,8 @@ UNTRACED = frozenset((
     "statistics.geometric_mean", "statistics.harmonic_mean", "statistics.median_grouped",
     "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heappushpop", "heapq.heapreplace", "heapq.nlargest",
     "heapq.nsmallest", "urllib.parse.quote", "urllib.parse.quote_plus", "urllib.parse.urlencode",
-    "urllib.parse.urljoin", "urllib.parse.parse_qs", "urllib.parse.parse_qsl", "shlex.split", "calendar.monthrange",
-    "types.MethodType", "types.MappingProxyType", "types.ModuleType", "types.new_class", "operator.indexOf",
+    "urllib.parse.urljoin", "shlex.split", "calendar.monthrange",
+    "types.MethodType", "types.ModuleType", "types.new_class", "operator.indexOf",
     "decimal.localcontext", "decimal.Context", "weakref.finalize",
     "ast.literal_eval", "ast.parse",
     "threading.get_ident", "threading.current_thread", "threading.active_count", "threading.local", "threading.Thread",
@@ -101,6 +102,12 @@ OBJECTS = frozenset({"typing.NewType.__call__"})
 
 #: Callables that are traced where the trace makes them, and not where they come from outside.
 GETTERS = ("operator.attrgetter.__call__", "operator.itemgetter.__call__", "operator.methodcaller.__call__")
+
+#: Objects of numpy whose items are arrays or indexes.
+INDEXED = frozenset(f"numpy.{name}" for name in ("ogrid", "mgrid", "r_", "c_", "s_", "index_exp"))
+
+#: Functions that are traced with a list or tuple, and not with what is made item by item.
+WITH_LISTS = frozenset({"math.prod", "math.fsum"})
 
 #: What looks up a formula for two classes of distributions, and keeps it.
 DIVERGENCES = ("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
@@ -477,6 +484,23 @@ from torch.distributions import VonMises
 
 def f(x):
     return VonMises(x, x.exp()).sample() + 1  # GB0092 GB0116
+""",
+    """\
+import math
+
+
+def f(x):
+    size = math.prod(n for n in x.shape)  # GB0055
+    return x * size
+""",
+    """\
+import numpy as np
+import torch
+
+
+def f(x):
+    rows = np.ogrid[:4]  # GB0008
+    return x * len(rows)
 """,
 )
 
@@ -887,6 +911,22 @@ import torch
 def f(x):
     return x * 2 if torch.is_floating_point(x) and not torch.is_complex(x) and x.shape == x.t().shape else x
 """,
+    """\
+import math
+
+
+def f(x):
+    return x.reshape(x.shape[0], math.prod(x.shape[1:])) * math.prod([n for n in x.shape])
+""",
+    """\
+import numpy as np
+
+ROWS = np.ogrid[:4]
+
+
+def f(x):
+    return x * len(ROWS)
+""",
 )
 
 
@@ -898,6 +938,7 @@ def watches(name: str) -> bool:
         or name in DIVERGENCES
         or name in ARRAYS
         or name == _AS_SUBCLASS
+        or name in WITH_LISTS
         or name.rpartition(".")[2] in OF_MODULES
         or within(name, packages)
         or is_tokenizer(name)
@@ -933,6 +974,7 @@ def check_call(event: Call) -> Hit | None:
         or _validates(event)
         or _of_package(event)
         or _makes_plain(event)
+        or _goes_through_iterator(event)
         or event.qualname.startswith(EXTENSION)
     )
     if not special and not _is_untraced(event.qualname):
@@ -954,6 +996,23 @@ def _is_getter_from_outside(event: Call) -> bool:
 def _makes_plain(event: Call) -> bool:
     """A plain tensor made of one of a subclass; Dynamo traces only the other way."""
     return event.qualname == _AS_SUBCLASS and event.args[-1:] == (External("torch.Tensor"),)
+
+
+def _goes_through_iterator(event: Call) -> bool:
+    """``math.prod`` of a generator, or of what `map`, `filter` or `zip` give."""
+    first = event.args[0] if event.args else None
+    return event.qualname in WITH_LISTS and isinstance(first, Seq) and first.kind in ("generator", "iterator")
+
+
+def check_readitem(event: ReadItem) -> Hit | None:
+    if not isinstance(event.receiver, External) or event.receiver.qualname not in INDEXED:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} is not traced by Dynamo: {consequence(event)}",
+        "use `torch.arange` or `torch.meshgrid`, or read it in `__init__` or at module level and keep the result",
+        certainty(event),
+    )
 
 
 def _divergence(event: Call) -> Hit | None:
@@ -1031,6 +1090,8 @@ def _suggestion(name: str) -> str:
         return (
             f"call the method by its name (`a.__{name.removeprefix('operator.')}__(b)`), or use what the object holds"
         )
+    if name in WITH_LISTS:
+        return "give it a list"
     if name in OBJECTS:
         return "pass the value as it is, or use `typing.cast`, which is traced"
     if name in MADE_BEFORE:
@@ -1074,6 +1135,8 @@ def _changes_module(event: Call) -> bool:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call) and hit.event.qualname.startswith(EXTENSION):
         return Refusal("What a function in C, Cython or numba does is not known.")
+    if isinstance(hit.event, Call) and hit.event.qualname in WITH_LISTS:
+        return as_list(hit, editor)
     plan = first_fit(hit, editor, set_up_in_init)
     if isinstance(plan, FixPlan):
         return plan

@@ -186,3 +186,19 @@ def _global_name(read: cst.CSTNode, editor: Editor) -> str:
     if not is_global_at(key, outer, editor):
         raise Refuse(f"`{key}` means something else in this function")
     return key
+
+
+def as_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``math.prod([n for n in shape])``, with a list in place of a generator or iterator."""
+    call = hit.place
+    given = call.args[0].value if isinstance(call, cst.Call) and call.args and not call.args[0].star else None
+    if given is None:
+        return Refusal("What is given does not stand in the call.")
+    text = editor.code(given)
+    if isinstance(given, cst.GeneratorExp):
+        listed = f"[{text[1:-1] if given.lpar else text}]"
+    elif is_builtin("list", editor):
+        listed = f"list({text})"
+    else:
+        return Refusal("`list` has another meaning in this file.")
+    return FixPlan((editor.replace(given, listed),), "safe", "The same numbers are multiplied or added.")

@@ -146,14 +146,14 @@ class Subscript(Event):
 
 
 @frozen
-class Parameterize(Event):
-    """A type is given type arguments: ``list[Tensor]``, in other code than an annotation.
+class ReadItem(Event):
+    """An item of a class, or of an object of a library, is read: ``list[Tensor]``, ``np.ogrid[:4]``.
 
-    ``type`` is a class of the scanned code, or anything outside of it, such as a table that is no type.
+    Not in annotations, where nothing is read.
     """
 
-    type: Value
-    arguments: tuple[Value, ...]
+    receiver: Value
+    index: tuple[Value, ...]
 
 
 @frozen

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.domain.events import Convert, Parameterize, Subscript
+from graphdoctor.static.domain.events import Convert, ReadItem, Subscript
 from graphdoctor.static.domain.value_functions import is_read, is_text, join, may_be_tensor, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -137,7 +137,7 @@ def _type_item(
     interpreter: Interpreter, node: cst.Subscript, receiver: External | Class, _first: Value, index: tuple[Value, ...]
 ) -> Value:
     """A type with type arguments, which is taken for the type; a union keeps its alternatives for annotations."""
-    interpreter.emit(Parameterize, node, type=receiver, arguments=index)
+    interpreter.emit(ReadItem, node, receiver=receiver, index=index)
     if isinstance(receiver, External) and receiver.qualname in ("typing.Union", "typing.Optional"):
         return Promise(definitions.annotation(interpreter, node))
     return receiver

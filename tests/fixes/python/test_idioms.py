@@ -25,6 +25,13 @@ def program(head: str, body: str) -> str:
         ("", "return x * len(sys._getframe().f_code.co_name)", 'x * len("f")'),
         ("", 'return x * len(f"{inspect.stack()[0].function}")', "x * len(f\"{'f'}\")"),
         ("", "return pow(x, 2)", "return (x ** 2)"),
+        ("import math", "return x * math.prod(n for n in x.shape)", "math.prod([n for n in x.shape])"),
+        (
+            "import math",
+            "return x * math.prod((n for n in x.shape), start=2)",
+            "math.prod([n for n in x.shape], start=2)",
+        ),
+        ("import math", "return x * math.prod(map(int, x.shape))", "math.prod(list(map(int, x.shape)))"),
         ("", "return pow(-x, 2)if x is not None else x", "return ((-x) ** 2)if x is not None else x"),
         ("", "return pow(2, x)", "return ((2) ** x)"),
         ("S = 2", "return pow(pow(x, 2), pow(x, globals()['S']))", "return ((x ** 2) ** (x ** S))"),
@@ -99,3 +106,19 @@ def test_without_the_safe_ones_nothing_is_broken(fixed: Any, runner: Any) -> Non
 
     source = program("S = 2", 'S = 3\ndef g():\n    return globals()["S"]\nreturn x * g() * S')
     assert torch.equal(runner.eager(fixed(source).text, torch.ones(4)), torch.full((4,), 6.0))
+
+
+@pytest.mark.parametrize(
+    "head, body, reason",
+    [
+        (
+            "import math\nlist = tuple",
+            "return x * math.prod(map(int, x.shape))",
+            "`list` has another meaning in this file.",
+        ),
+        ("import math", "return x * math.prod(*[map(int, x.shape)])", "What is given does not stand in the call."),
+    ],
+)
+def test_iterators_that_do_not_become_lists(fixed: Any, head: str, body: str, reason: str) -> None:
+    result = fixed(program(head, body))
+    assert [f.fix.reason for f in result.findings if f.rule == "GD405" and f.fix is not None] == [reason]
