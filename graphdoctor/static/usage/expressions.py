@@ -78,8 +78,8 @@ class Expressions:
         """What a dotted name stands for in the modules of the project."""
         raise NotImplementedError
 
-    def condition(self, test: cst.BaseExpression) -> Condition:
-        """The question of a test, and the answer under which its first side is the value."""
+    def conditions(self, test: cst.BaseExpression, answer: bool) -> tuple[Condition, ...]:
+        """What holds where a test has this answer."""
         raise NotImplementedError
 
     def decided(self, test: cst.BaseExpression) -> bool | None:
@@ -168,7 +168,7 @@ class Expressions:
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
             self._difference(node)
         elif isinstance(node, cst.IfExp):
-            self.visit(node.test)
+            self.evaluate(node.test)
             return self._chosen(node)
         elif isinstance(node, cst.NamedExpr):
             value = self.evaluate(node.value)
@@ -185,10 +185,9 @@ class Expressions:
         answer = self.decided(node.test)
         if answer is not None:
             return self.evaluate(node.body if answer else node.orelse)
-        key, holds = self.condition(node.test)
         sides = []
-        for side, condition in ((node.body, (key, holds)), (node.orelse, (key, not holds))):
-            path, self.frame.path = self.frame.path, (*self.frame.path, condition)
+        for side, answer in ((node.body, True), (node.orelse, False)):
+            path, self.frame.path = self.frame.path, (*self.frame.path, *self.conditions(node.test, answer))
             sides.append(self.evaluate(side))
             self.frame.path = path
         return self._either(node, *sides)
