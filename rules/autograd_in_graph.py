@@ -736,6 +736,47 @@ class Net(nn.Module):
 def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slope, None
+
+    @staticmethod
+    def jvp(ctx, tangent, _):
+        return tangent
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return Scale.apply(x, 2)
+
+    @staticmethod
+    def backward(ctx, slope):
+        return Scale.apply(slope, 2)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return Twice.apply(self.lin(x))
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 
@@ -748,7 +789,8 @@ def check_call(event: Call) -> Hit | None:
         twice = event.kwargs.get("create_graph") == Const(True)
         return _hit(event, FUNCTIONS[event.qualname] + (_NO_SECOND if twice else ""))
     if event.qualname == _APPLY:
-        return None if _is_under_no_grad(event) else _class_methods(event) or _own_rule(event) or _same_twice(event)
+        without = _is_in_function(event) or _is_under_no_grad(event)
+        return None if without else _class_methods(event) or _own_rule(event) or _same_twice(event)
     if event.qualname in FACTORIES:
         return _with_gradient(event)
     package, _, name = event.qualname.rpartition(".")
@@ -889,6 +931,13 @@ def _is_under_no_grad(event: Call) -> bool:
     around = [item.item for block in blocks for item in block.items] + [each.decorator for each in function.decorators]
     named = (dotted(each.func if isinstance(each, cst.Call) else each) for each in around)
     return any(name.rpartition(".")[2] in _NO_GRAD for name in named)
+
+
+def _is_in_function(event: Call) -> bool:
+    """Whether a method of a `Function` calls, in which gradients are off."""
+    owner = event.site.function.rpartition(".")[0].rpartition(".")[2]
+    classes = (each for each in find(event.site.module.tree, cst.ClassDef) if each.name.value == owner)
+    return any(dotted(base.value).rpartition(".")[2] == "Function" for each in classes for base in each.bases)
 
 
 def _is_classmethod(value: Value | None) -> bool:
