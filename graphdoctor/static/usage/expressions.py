@@ -174,8 +174,8 @@ class Expressions:
             value = self.evaluate(node.value)
             self.assign(node.target, value)
             return value
-        elif isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
-            return self._either(node, self.evaluate(node.left), self.evaluate(node.right))
+        elif isinstance(node, cst.BooleanOperation):
+            return self._operands(node)
         else:
             self.visit(node)
         return TrackedObject(node, number=self.new_number())
@@ -191,6 +191,16 @@ class Expressions:
             sides.append(self.evaluate(side))
             self.frame.path = path
         return self._either(node, *sides)
+
+    def _operands(self, node: cst.BooleanOperation) -> TrackedObject:
+        """``a and b`` or ``a or b``; the second operand under the answer of the first that leads to it."""
+        left, goes_on = self.evaluate(node.left), isinstance(node.operator, cst.And)
+        if self.decided(node.left) is (not goes_on):
+            return left
+        path, self.frame.path = self.frame.path, (*self.frame.path, *self.conditions(node.left, goes_on))
+        right = self.evaluate(node.right)
+        self.frame.path = path
+        return TrackedObject(node, number=self.new_number()) if goes_on else self._either(node, left, right)
 
     def _either(self, node: cst.CSTNode, one: TrackedObject, other: TrackedObject) -> TrackedObject:
         if one.value is None or other.value is None:
