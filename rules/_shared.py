@@ -143,9 +143,9 @@ def is_autograd_context(value: Value) -> bool:
 
 
 def is_handled(event: Event) -> bool:
-    """Whether the function handles what fails at ``event``: it stands in a ``try`` with handlers."""
+    """Whether the function, or the top level, handles what fails at ``event``: it stands in a ``try`` with handlers."""
     function = function_named(event)
-    around = find(function.body, cst.Try) if function is not None else []
+    around = find(function.body if function is not None else event.site.module.tree, cst.Try)
     return any(each.handlers and any(node is event.node for node in walk(each.body)) for each in around)
 
 

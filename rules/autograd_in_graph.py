@@ -2,8 +2,9 @@
 
 What: `backward()`, `torch.autograd.grad`, the functions of `torch.autograd.functional`, `requires_grad_()` on a
 result or parameter, assignment to `.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a
-result, `detach_()` of an argument or parameter; an `autograd.Function` that is given the same tensor twice, or whose
-`forward` or `backward` is a classmethod; `ctx.saved_variables`, the old name of `ctx.saved_tensors`;
+result, `detach_()` of an argument or parameter; an `autograd.Function` that is given the same tensor twice, whose
+`forward` or `backward` is a classmethod, or that has a `jvp` or `vjp` of its own; `ctx.saved_variables`, the old name
+of `ctx.saved_tensors`;
 `torch.zeros(..., requires_grad=True)` and its like.
 
 Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
@@ -36,7 +37,7 @@ from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Class, Const, Function, Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.usage.events import dotted
-from graphdoctor.syntax.walk import find
+from graphdoctor.syntax.walk import find, walk
 
 from ._own_checkpoint import ADVICE as OWN_CHECKPOINT
 from ._own_checkpoint import is_in_own_checkpoint
@@ -47,7 +48,7 @@ NAME = "autograd-in-graph"
 SEVERITY = "error"
 GB_IDS = (
     "GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007", "GB6297",
-    "GB0225", "GB7312", "GB0055", "GB0088",
+    "GB0225", "GB7312", "GB0055", "GB0088", "GB0144", "GB0145",
 )  # fmt: skip
 TORCH = ">=2.6"
 
@@ -349,6 +350,72 @@ class Net(nn.Module):
 def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = 2
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slope * ctx.factor
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 2
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return Scale.apply(self.lin(x))  # GB0144
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = 2
+
+    @staticmethod
+    def vjp(ctx, slope):
+        return slope * ctx.factor
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return Scale.apply(self.lin(x))  # GB0145
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 CLEAN = (
@@ -597,6 +664,119 @@ class Net(nn.Module):
 def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = 2
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slope * ctx.factor
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 2
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = self.lin(x)
+        with torch.no_grad():
+            return Scale.apply(y) + 1
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = 2
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slope * ctx.factor
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return x * 2, in_dims[0]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return Scale.apply(self.lin(x))
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slope, None
+
+    @staticmethod
+    def jvp(ctx, tangent, _):
+        return tangent
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return Scale.apply(x, 2)
+
+    @staticmethod
+    def backward(ctx, slope):
+        return Scale.apply(slope, 2)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return Twice.apply(self.lin(x))
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 
@@ -609,7 +789,8 @@ def check_call(event: Call) -> Hit | None:
         twice = event.kwargs.get("create_graph") == Const(True)
         return _hit(event, FUNCTIONS[event.qualname] + (_NO_SECOND if twice else ""))
     if event.qualname == _APPLY:
-        return _class_methods(event) or _same_twice(event)
+        without = _is_in_function(event) or _is_under_no_grad(event)
+        return None if without else _class_methods(event) or _own_rule(event) or _same_twice(event)
     if event.qualname in FACTORIES:
         return _with_gradient(event)
     package, _, name = event.qualname.rpartition(".")
@@ -714,6 +895,49 @@ def _class_methods(event: Call) -> Hit | None:
         "make it a `staticmethod` without `cls`",
         "likely",
     )
+
+
+#: Rules of a derivative that a `Function` may have beside `backward`, and what to do without them.
+_RULES = {
+    "jvp": "remove `jvp`, unless derivatives in forward mode are computed with it",
+    "vjp": "call it `backward`, which is the same",
+}
+
+
+def _own_rule(event: Call) -> Hit | None:
+    """A `Function` with a rule that Dynamo does not know, where gradients flow; without them it is traced."""
+    assert isinstance(event.receiver, Class)
+    name = next((name for name in _RULES if event.receiver.info.lookup(name) is not None), None)
+    if name is None:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} has a `{name}` of its own, which is not traced when gradients flow: {consequence(event)}",
+        _RULES[name],
+        "likely",
+    )
+
+
+#: What turns gradients off for a block or a function.
+_NO_GRAD = ("no_grad", "inference_mode")
+
+
+def _is_under_no_grad(event: Call) -> bool:
+    """Whether the function, or a block in it, that calls computes no gradients."""
+    function = function_named(event)
+    if function is None:
+        return False
+    blocks = [block for block in find(function.body, cst.With) if any(node is event.node for node in walk(block.body))]
+    around = [item.item for block in blocks for item in block.items] + [each.decorator for each in function.decorators]
+    named = (dotted(each.func if isinstance(each, cst.Call) else each) for each in around)
+    return any(name.rpartition(".")[2] in _NO_GRAD for name in named)
+
+
+def _is_in_function(event: Call) -> bool:
+    """Whether a method of a `Function` calls, in which gradients are off."""
+    owner = event.site.function.rpartition(".")[0].rpartition(".")[2]
+    classes = (each for each in find(event.site.module.tree, cst.ClassDef) if each.name.value == owner)
+    return any(dotted(base.value).rpartition(".")[2] == "Function" for each in classes for base in each.bases)
 
 
 def _is_classmethod(value: Value | None) -> bool:

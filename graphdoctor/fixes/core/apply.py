@@ -98,7 +98,8 @@ def edits_by_path(findings: Iterable[Finding]) -> dict[str, list[Edit]]:
 
 
 def _pieces(text: str, edits: Iterable[Edit]) -> Iterator[_Piece]:
-    ordered = sorted(set(edits), key=lambda e: (e.start, e.end, e.text))
+    # Of several lines that are added at one place, the imports come first.
+    ordered = sorted(set(edits), key=lambda e: (e.start, e.end, not e.text.startswith("import "), e.text))
     starts = line_starts(text)
     done, line = 0, 1
     for edit in ordered:

@@ -182,8 +182,8 @@ def _set(setting: str, reason: str, hit: Hit, editor: Editor) -> FixPlan | Refus
     line = f"torch._dynamo.config.{setting} = True"
     if line in editor.module.text:
         return Refusal(f"`{line}` is already set in this file.")
-    missing = bool(editor.torch_import(hit.place))
-    if missing and not editor.torch_names:
+    imports = editor.torch_import(hit.place)
+    if imports and not editor.torch_names:
         return Refusal("The file does not import torch, so it is no place for a setting of torch.")
     last = last_import(editor.module.tree)
     if last is None:
@@ -191,9 +191,8 @@ def _set(setting: str, reason: str, hit: Hit, editor: Editor) -> FixPlan | Refus
     place = editor.location(last)
     number = place.end_line + 1
     blank = editor.newline if editor.is_blank(number) else ""
-    imported = f"import torch{editor.newline}" if missing else ""
-    edit = Edit(editor.path, (number, 1), (number, 1), f"{imported}{blank}{line}{editor.newline}")
-    return FixPlan((edit,), "unsafe", reason, known=("setting",))
+    edit = Edit(editor.path, (number, 1), (number, 1), f"{blank}{line}{editor.newline}")
+    return FixPlan((*imports, edit), "unsafe", reason, known=("setting",))
 
 
 def _decides(place: cst.CSTNode, editor: Editor) -> bool:

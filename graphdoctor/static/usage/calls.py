@@ -107,7 +107,8 @@ class Calls(BuiltinCalls):
     ) -> Operation:
         step = self.new_step(name, node, receiver, args, kwargs, followed)
         related, objects = partial(self.related, self.frame.module), self.state.objects
-        self.emit(Use, node, step=step, log=self.log, position=len(self.log), objects=objects, related=related)
+        where = {"log": self.log, "position": len(self.log), "since": self._since}
+        self.emit(Use, node, step=step, objects=objects, related=related, **where)
         self.log.append(step)
         return step
 

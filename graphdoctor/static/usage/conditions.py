@@ -8,7 +8,7 @@ from functools import lru_cache
 import libcst as cst
 
 from graphdoctor.static.usage.calls import Calls
-from graphdoctor.static.usage.events import MISSING, TrackedObject, dotted
+from graphdoctor.static.usage.events import MISSING, Condition, TrackedObject, dotted
 from graphdoctor.syntax.walk import walk
 
 #: How a line binds a name, or lets others bind it: an assignment, ``global``, a loop, an import.
@@ -29,8 +29,8 @@ class Conditions(Calls):
         Names of objects that are known stand as their numbers, so that a flag is the same in a helper that gets it.
         """
         holds = True
-        while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            test, holds = test.expression, not holds
+        while (inside := _asked_flag(test)) is not None:
+            test, holds = inside[0], holds is inside[1]
         text = " ".join(self.frame.module.code(test).split())
         if dotted(test):
             number = self.evaluate(test).number
@@ -39,6 +39,16 @@ class Conditions(Calls):
         numbers = {name: tracked.number for name, tracked in named.items() if tracked is not None and tracked.number}
         known = ",".join(f"{name}=#{number}" for name, number in sorted(numbers.items()))
         return (f"{text} where {known}" if known else text), holds
+
+    def conditions(self, test: cst.BaseExpression, answer: bool) -> tuple[Condition, ...]:
+        """What holds where a test has this answer: where `a and b` is true, that a is and that b is, too."""
+        key, holds = self.condition(test)
+        while (inside := _asked_flag(test)) is not None:
+            test, answer, holds = inside[0], answer is inside[1], holds is inside[1]
+        parts: tuple[Condition, ...] = ()
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And) is answer:
+            parts = (*self.conditions(test.left, answer), *self.conditions(test.right, answer))
+        return ((key, holds is answer), *parts)
 
     def decided(self, test: cst.BaseExpression) -> bool | None:
         """The answer, where the arguments of the call decide it."""
@@ -111,6 +121,18 @@ class Conditions(Calls):
             stored = self.state.objects.get(tracked.number, {}) if tracked is not None else {}
             tracked = stored.get(name)
         return tracked
+
+
+def _asked_flag(test: cst.BaseExpression) -> tuple[cst.BaseExpression, bool] | None:
+    """The flag of ``not flag``, ``flag == False`` or ``flag is True``, and whether the test asks that it is set."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return test.expression, False
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    operator, other = test.comparisons[0].operator, dotted(test.comparisons[0].comparator)
+    if other not in ("True", "False") or not isinstance(operator, (cst.Equal, cst.Is, cst.NotEqual, cst.IsNot)):
+        return None
+    return test.left, (other == "True") is isinstance(operator, (cst.Equal, cst.Is))
 
 
 # Kept, because each call of a function asks for the same.

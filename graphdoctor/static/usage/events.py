@@ -188,6 +188,8 @@ class Use(Event):
     objects: Mapping[int, Mapping[str, TrackedObject]] = field(default_factory=dict)
     #: Gives the texts of the files that belong to one program with that of the event.
     related: Callable[[], Sequence[str]] = tuple
+    #: As of ``Timed``.
+    since: int = 0
 
     def parts(self, tracked: TrackedObject) -> Mapping[str, TrackedObject]:
         """What an object, or what it wraps, holds."""

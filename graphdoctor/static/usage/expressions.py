@@ -78,8 +78,8 @@ class Expressions:
         """What a dotted name stands for in the modules of the project."""
         raise NotImplementedError
 
-    def condition(self, test: cst.BaseExpression) -> Condition:
-        """The question of a test, and the answer under which its first side is the value."""
+    def conditions(self, test: cst.BaseExpression, answer: bool) -> tuple[Condition, ...]:
+        """What holds where a test has this answer."""
         raise NotImplementedError
 
     def decided(self, test: cst.BaseExpression) -> bool | None:
@@ -168,14 +168,14 @@ class Expressions:
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
             self._difference(node)
         elif isinstance(node, cst.IfExp):
-            self.visit(node.test)
+            self.evaluate(node.test)
             return self._chosen(node)
         elif isinstance(node, cst.NamedExpr):
             value = self.evaluate(node.value)
             self.assign(node.target, value)
             return value
-        elif isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
-            return self._either(node, self.evaluate(node.left), self.evaluate(node.right))
+        elif isinstance(node, cst.BooleanOperation):
+            return self._operands(node)
         else:
             self.visit(node)
         return TrackedObject(node, number=self.new_number())
@@ -185,13 +185,22 @@ class Expressions:
         answer = self.decided(node.test)
         if answer is not None:
             return self.evaluate(node.body if answer else node.orelse)
-        key, holds = self.condition(node.test)
         sides = []
-        for side, condition in ((node.body, (key, holds)), (node.orelse, (key, not holds))):
-            path, self.frame.path = self.frame.path, (*self.frame.path, condition)
+        for side, answer in ((node.body, True), (node.orelse, False)):
+            path, self.frame.path = self.frame.path, (*self.frame.path, *self.conditions(node.test, answer))
             sides.append(self.evaluate(side))
             self.frame.path = path
         return self._either(node, *sides)
+
+    def _operands(self, node: cst.BooleanOperation) -> TrackedObject:
+        """``a and b`` or ``a or b``; the second operand under the answer of the first that leads to it."""
+        left, goes_on = self.evaluate(node.left), isinstance(node.operator, cst.And)
+        if self.decided(node.left) is (not goes_on):
+            return left
+        path, self.frame.path = self.frame.path, (*self.frame.path, *self.conditions(node.left, goes_on))
+        right = self.evaluate(node.right)
+        self.frame.path = path
+        return TrackedObject(node, number=self.new_number()) if goes_on else self._either(node, left, right)
 
     def _either(self, node: cst.CSTNode, one: TrackedObject, other: TrackedObject) -> TrackedObject:
         if one.value is None or other.value is None:

@@ -8,7 +8,7 @@ from functools import partial
 import libcst as cst
 
 from graphdoctor.static.usage.conditions import Conditions
-from graphdoctor.static.usage.events import Operation, Setting, Store, TrackedObject, Tried
+from graphdoctor.static.usage.events import Condition, Operation, Setting, Store, TrackedObject, Tried
 from graphdoctor.static.usage.expressions import ONE_BY_ONE
 from graphdoctor.static.usage.outputs import switches_grad
 from graphdoctor.static.usage.state import merge
@@ -96,7 +96,7 @@ class Statements(Conditions):
         elif isinstance(node, cst.For):
             self._for(node)
         elif isinstance(node, cst.While):
-            self.visit(node.test)
+            self.evaluate(node.test)
             self._round(node, node.body.body)
         elif isinstance(node, cst.With):
             guards: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ class Statements(Conditions):
         after = self.state
         for handler in node.handlers:
             self.state = before.copy()
-            self._arm((f"except at {id(handler)}", True), handler.body.body)
+            self._arm(((f"except at {id(handler)}", True),), handler.body.body)
         self.state = after
         if reached and node.orelse is not None:
             reached = self.block(node.orelse.body.body)
@@ -157,20 +157,20 @@ class Statements(Conditions):
         text = " ".join(self.frame.module.code(node.test).split())
         if text in ('__name__ == "__main__"', "__name__ == '__main__'"):
             return self.block(node.body.body) if self.is_main() else True
-        self.visit(node.test)
+        self.evaluate(node.test)
         answer = self.decided(node.test)
         orelse = node.orelse
         if answer is True:
             return self.block(node.body.body)
         if answer is False:
             return self._else(orelse)
-        key, holds = self.condition(node.test)
+        inside, otherwise = self.conditions(node.test, True), self.conditions(node.test, False)
         text = text.removeprefix("not ")
         before = self.state
         self.state = before.copy()
-        reached = self._arm((key, holds), node.body.body, text)
+        reached = self._arm(inside, node.body.body, text)
         taken, self.state = self.state, before.copy()
-        other = self._arm((key, not holds), [orelse] if orelse is not None else [], text)
+        other = self._arm(otherwise, [orelse] if orelse is not None else [], text)
         if reached and other:
             self.state = merge([taken, self.state])
         elif reached:
@@ -184,11 +184,11 @@ class Statements(Conditions):
             return self._if(orelse)
         return self.block(orelse.body.body) if orelse is not None else True
 
-    def _arm(self, condition: tuple[str, bool], body: Iterable[cst.CSTNode], guard: str = "") -> bool:
+    def _arm(self, conditions: tuple[Condition, ...], body: Iterable[cst.CSTNode], guard: str = "") -> bool:
         frame = self.frame
-        frame.path = (*frame.path, condition)
-        reached = self._guarded((guard or condition[0],), body)
-        frame.path = frame.path[:-1]
+        path, frame.path = frame.path, (*frame.path, *conditions)
+        reached = self._guarded((guard or conditions[0][0],), body)
+        frame.path = path
         return reached
 
     def _guarded(self, guards: tuple[str, ...], body: Iterable[cst.CSTNode]) -> bool:

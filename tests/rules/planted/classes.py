@@ -61,6 +61,10 @@ def helper_compile(model):
     return torch.compile(model)  # GD603
 
 
+def export(model, x):
+    torch.jit.trace(model.eval(), x).save("net.pt")  # GD634
+
+
 def main(opts, batches):
     enable_logs()
     Impl(opts).run()
@@ -77,6 +81,10 @@ def main(opts, batches):
     for i in range(1):
         layers[i] = helper_compile(layers[i])  # GD617
     torch.compile(layers)  # GD601
+    encoder = helper_compile(Enc())
+    if opts.check and isinstance(encoder, Enc):  # GD634
+        encoder.eval()
+    export(encoder, batches)
 
 
 main(None, [])

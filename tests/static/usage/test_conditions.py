@@ -86,3 +86,43 @@ def test_a_model_that_is_unwrapped_where_it_is_wrapped_runs_as_the_program_means
     tmp_path: Path, rest: str, found: list[str]
 ) -> None:
     assert rules(tmp_path, f"{HEAD}{rest}\n") == found
+
+
+PARTS = """\
+import argparse
+import torch
+
+
+def save(model):
+    torch.save(model.state_dict(), "net.pt")
+    return True
+
+
+args = argparse.ArgumentParser().parse_args()
+net = torch.nn.Linear(4, 4)
+if args.fast:
+    net = torch.compile(net)
+{test}
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "found"),
+    [
+        # What is called in a test is followed.
+        ("if save(net): pass", ["GD618"]),
+        ("while save(net): break", ["GD618"]),
+        ("done = 1 if save(net) else 2", ["GD618"]),
+        ("if args.save and args.fast: save(net)", ["GD618"]),
+        ("if args.save and not args.fast: save(net)", []),
+        ("if args.save and (args.late and args.fast == False): save(net)", []),
+        ("if args.fast is not True: save(net)", []),
+        ("if args.fast is not False: save(net)", ["GD618"]),
+        ("if args.fast or args.other: pass\nelse: save(net)", []),
+        ("if not (args.fast or args.other): save(net)", []),
+        ("if args.other or not args.fast: save(net)", ["GD618"]),
+        ("done = None if args.fast or args.other else save(net)", []),
+    ],
+)
+def test_a_part_of_a_test_says_that_nothing_is_compiled(tmp_path: Path, test: str, found: list[str]) -> None:
+    assert rules(tmp_path, PARTS.format(test=test)) == found
