@@ -54,7 +54,7 @@ NAME = "untraceable-call"
 SEVERITY = "error"
 GB_IDS = (
     "GB0007", "GB0156", "GB0134", "GB0147", "GB0059", "GB0142", "GB0092", "GB0299", "GB0033", "GB0055", "GB0107",
-    "GB0008", "GB0116", "GB0124", "GB0208", "GB0294", "GB0467", "GB0001", "GB0292",
+    "GB0008", "GB0116", "GB0124", "GB0208", "GB0294", "GB0467", "GB0001", "GB0292", "GB8335",
 )  # fmt: skip
 TORCH = ">=2.6"
 
@@ -490,7 +490,7 @@ import math
 
 
 def f(x):
-    size = math.prod(n for n in x.shape)  # GB0055
+    size = math.prod(n for n in x.shape)  # GB0055 GB8335
     return x * size
 """,
     """\
