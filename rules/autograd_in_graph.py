@@ -899,7 +899,7 @@ def _class_methods(event: Call) -> Hit | None:
 
 #: Rules of a derivative that a `Function` may have beside `backward`, and what to do without them.
 _RULES = {
-    "jvp": "remove `jvp`, unless derivatives in forward mode are computed with it",
+    "jvp": "remove `jvp`, or apply a subclass with `jvp = torch.autograd.Function.jvp`: it is for forward mode only",
     "vjp": "call it `backward`, which is the same",
 }
 
@@ -907,7 +907,8 @@ _RULES = {
 def _own_rule(event: Call) -> Hit | None:
     """A `Function` with a rule that Dynamo does not know, where gradients flow; without them it is traced."""
     assert isinstance(event.receiver, Class)
-    name = next((name for name in _RULES if event.receiver.info.lookup(name) is not None), None)
+    # A subclass may go back to that of torch: ``jvp = torch.autograd.Function.jvp``.
+    name = next((name for name in _RULES if isinstance(event.receiver.info.lookup(name), Function)), None)
     if name is None:
         return None
     return Hit(

@@ -221,6 +221,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.6,!=2.9,!=2.10
 import torch
 import torch.nn as nn
 

@@ -39,8 +39,7 @@ TORCH = ">=2.6"
 LOOKS = frozenset((
     "builtins.globals", "builtins.exec", "builtins.__import__", "builtins.compile", "importlib.import_module",
     "importlib.reload", "inspect.stack", "inspect.currentframe", "inspect.getsource", "inspect.getsourcelines",
-    "inspect.getsourcefile", "inspect.getfile", "inspect.getdoc", "inspect.trace", 
-    "inspect.cleandoc", "sys._getframe",
+    "inspect.getsourcefile", "inspect.getfile", "inspect.getdoc", "inspect.trace", "inspect.cleandoc", "sys._getframe",
 ))  # fmt: skip
 
 _AT_IMPORT = "do it at import time and keep the result"

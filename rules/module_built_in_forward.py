@@ -169,6 +169,7 @@ class Net(nn.Module):
         return self.lin.to(x.device)(x.half().float())
 """,
     """\
+# torch >=2.6,!=2.9,!=2.10
 import torch
 import torch.nn as nn
 

@@ -90,6 +90,7 @@ def f(x):
     return cast(NDArray[np.float64], x) + 1  # GB4880
 """,
     """\
+# torch >=2.13
 from typing import List, cast
 
 import torch
@@ -188,6 +189,7 @@ def f(x):
     return cast(Union[torch.Tensor, List[torch.Tensor]], second["x"]) + 1
 """,
     """\
+# torch >=2.9
 from typing import cast
 
 import torch
@@ -198,6 +200,7 @@ def f(x):
     return cast(tuple[torch.Tensor, ...], rows)[0] + 1
 """,
     """\
+# torch >=2.9
 from typing import cast
 
 import torch

@@ -68,8 +68,8 @@ UNTRACED = frozenset((
     "statistics.geometric_mean", "statistics.harmonic_mean", "statistics.median_grouped",
     "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heappushpop", "heapq.heapreplace", "heapq.nlargest",
     "heapq.nsmallest", "urllib.parse.quote", "urllib.parse.quote_plus", "urllib.parse.urlencode",
-    "urllib.parse.urljoin", "shlex.split", "calendar.monthrange",
-    "types.MethodType", "types.ModuleType", "types.new_class", "operator.indexOf",
+    "urllib.parse.urljoin", "shlex.split", "calendar.monthrange", "types.MethodType",
+    "types.ModuleType", "types.new_class", "operator.indexOf",
     "decimal.localcontext", "decimal.Context", "weakref.finalize",
     "ast.literal_eval", "ast.parse",
     "threading.get_ident", "threading.current_thread", "threading.active_count", "threading.local", "threading.Thread",
@@ -486,6 +486,7 @@ def f(x):
     return VonMises(x, x.exp()).sample() + 1  # GB0092 GB0116
 """,
     """\
+# torch >=2.9
 import math
 
 

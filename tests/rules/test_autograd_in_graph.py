@@ -228,3 +228,47 @@ def test_the_data_of_what_exists_before_the_graph_may_be_replaced(tmp_path, tens
     counters.clear()
     torch.compile(model, backend="eager")(*inputs)
     assert bool(counters["graph_break"]) is breaks
+
+
+FORWARD_MODE = """\
+import torch
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 2
+
+
+class Plain(Double):
+    jvp = torch.autograd.Function.jvp
+
+
+def f(x):
+    return {applied}.apply(x.exp()) + 1
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, requires_grad=True),)
+"""
+
+
+@pytest.mark.parametrize(("applied", "rules"), [("Double", ["GD501"]), ("Plain", [])])
+def test_a_subclass_goes_back_to_the_jvp_of_torch(tmp_path, applied, rules):
+    torch = pytest.importorskip("torch")
+    found, (function, inputs) = found_and_made(tmp_path, FORWARD_MODE.format(applied=applied))
+    assert found == rules
+    torch._dynamo.reset()
+    assert bool(torch._dynamo.explain(function)(*inputs).graph_break_count) == bool(rules)
