@@ -30,7 +30,14 @@ from graphdoctor.fixes.python.idioms import as_list, power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.static.domain.events import Call, GetAttr, ReadItem
-from graphdoctor.static.domain.torch_tables import EXTENSION, HOST_PACKAGES, TRACKERS, is_tokenizer, within
+from graphdoctor.static.domain.torch_tables import (
+    EXTENSION,
+    HOST_PACKAGES,
+    NUMPY_INDEXED,
+    TRACKERS,
+    is_tokenizer,
+    within,
+)
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import (
     Const,
@@ -102,9 +109,6 @@ OBJECTS = frozenset({"typing.NewType.__call__"})
 
 #: Callables that are traced where the trace makes them, and not where they come from outside.
 GETTERS = ("operator.attrgetter.__call__", "operator.itemgetter.__call__", "operator.methodcaller.__call__")
-
-#: Objects of numpy whose items are arrays or indexes.
-INDEXED = frozenset(f"numpy.{name}" for name in ("ogrid", "mgrid", "r_", "c_", "s_", "index_exp"))
 
 #: Functions that are traced with a list or tuple, and not with what is made item by item.
 WITH_LISTS = frozenset({"math.prod", "math.fsum"})
@@ -1006,7 +1010,7 @@ def _goes_through_iterator(event: Call) -> bool:
 
 
 def check_readitem(event: ReadItem) -> Hit | None:
-    if not isinstance(event.receiver, External) or event.receiver.qualname not in INDEXED:
+    if not isinstance(event.receiver, External) or event.receiver.qualname not in NUMPY_INDEXED:
         return None
     return Hit(
         event,

@@ -18,6 +18,8 @@ from graphdoctor.lint.engine import analyse
         ("np.matrix([[1, 2]])", "GD405"),
         ("np.timedelta64(1, 'D')", "GD405"),
         ("np.format_float_positional(1.5)", "GD405"),
+        ("np.mgrid[:4]", "GD405"),
+        ("rows = np.c_[[1, 2], [3, 4]]; rows[0][:1]", "GD405"),
         ("np.loadtxt(['1 2'])", "GD404"),
         ("np.genfromtxt(['1 2'])", "GD404"),
         ("np.savetxt('/dev/null', [1])", "GD404"),

@@ -318,6 +318,9 @@ def dtype_of(name: str) -> str | None:
     return "complex" if name.startswith(("complex", "cfloat", "cdouble")) else None
 
 
+#: Objects of numpy that are no types, and whose items are arrays or indexes.
+NUMPY_INDEXED = frozenset(f"numpy.{name}" for name in ("ogrid", "mgrid", "r_", "c_", "s_", "index_exp"))
+
 #: Packages of which every function tried ends the graph on torch 2.13: those that Dynamo skips (``THIRDPARTY_SKIPLIST``
 #: in torch/_dynamo/trace_rules.py), and some that rest on C code.
 HOST_PACKAGES = words(

@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static.domain.events import Convert, ReadItem, Subscript
+from graphdoctor.static.domain.torch_tables import NUMPY_INDEXED
 from graphdoctor.static.domain.value_functions import is_read, is_text, join, may_be_tensor, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -140,7 +141,7 @@ def _type_item(
     interpreter.emit(ReadItem, node, receiver=receiver, index=index)
     if isinstance(receiver, External) and receiver.qualname in ("typing.Union", "typing.Optional"):
         return Promise(definitions.annotation(interpreter, node))
-    return receiver
+    return UNKNOWN if isinstance(receiver, External) and receiver.qualname in NUMPY_INDEXED else receiver
 
 
 def _python_item(
