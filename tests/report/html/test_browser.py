@@ -186,11 +186,11 @@ def test_a_finding_opens_by_keyboard_and_its_diff_is_copied(
     # The word is taken back after two seconds, which a busy machine may need to look at it.
     tab.page.evaluate("window.setTimeout = () => 0")
     tab.page.locator("#f-f0018 .copy").press("Enter")
-    tab.page.wait_for_function("document.querySelector('#f-f0018 .copy').textContent === 'Copied'")
+    tab.page.wait_for_function("() => document.querySelector('#f-f0018 .copy').textContent === 'Copied'")
     assert rich.findings[0].fix is not None
     assert tab.page.evaluate("navigator.clipboard.readText()") == rich.findings[0].fix.diff
     tab.page.locator("#f-f0018 .permalink").click()
-    tab.page.wait_for_function("document.querySelector('#f-f0018 .permalink').textContent === 'Link copied'")
+    tab.page.wait_for_function("() => document.querySelector('#f-f0018 .permalink').textContent === 'Link copied'")
     assert tab.page.evaluate("navigator.clipboard.readText()").endswith("#f-f0018")
 
 
@@ -319,7 +319,7 @@ def test_a_click_on_a_submodule_shows_its_findings(opened: Callable[..., Tab], r
     tab = opened(html.render(replace(rich, findings=(rich.findings[0], head), dynamic=(run,))))
     tab.page.locator(".icicle.wide a", has_text="head (Head)").click()
     # The page filters when the browser tells of the new hash, which it does later.
-    tab.page.wait_for_function("document.querySelectorAll('.finding:not([hidden])').length === 1")
+    tab.page.wait_for_function("() => document.querySelectorAll('.finding:not([hidden])').length === 1")
     assert tab.shown() == [head.rule]
     assert tab.page.evaluate("location.hash") == "#q=Head."
 
