@@ -231,7 +231,7 @@ def check_readitem(event: ReadItem) -> Hit | None:
     if not isinstance(node, cst.Subscript):
         return None
     if _is_called(event) and (isinstance(event.receiver, Class) or _name(event.receiver) in _CONTAINERS):
-        what, advice = "calls a type that has type arguments", "call the type alone, and annotate the name"
+        what, advice = "is called with its type arguments", "call the type alone, and annotate the name"
     elif _is_generic(event.receiver) or _name(event.receiver) in _OPAQUE:
         what, advice = "gives type arguments to a generic type", ONLY_WRITTEN
     elif any(_aliases(event, node)):
@@ -271,6 +271,10 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     node, user = hit.place, editor.parent(hit.place)
     assert isinstance(hit.event, ReadItem) and isinstance(node, cst.Subscript)
     if isinstance(user, cst.Call) and user.func is node:
+        if _name(hit.event.receiver).startswith("typing."):
+            return Refusal(
+                "The types of `typing` cannot be called alone: call the builtin or collection they stand for."
+            )
         alone = (editor.replace(node, editor.code(node.value)),)
         if _name(hit.event.receiver):
             return FixPlan(alone, "safe", "Type arguments change nothing of what is made.")

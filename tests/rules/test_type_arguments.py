@@ -9,7 +9,7 @@ import pytest
 from graphdoctor.lint.engine import analyse
 
 SOURCE = """\
-from typing import Annotated, Generic, Literal, TypeVar, cast
+from typing import Annotated, Generic, List, Literal, TypeVar, cast
 
 import torch
 
@@ -43,6 +43,7 @@ def found(tmp_path: Path, body: str) -> list[tuple[str, list[str]]]:
     return [(fix.safety, [edit.text for edit in fix.edits] or [fix.reason]) for fix in fixes if fix is not None]
 
 
+NOT_ALONE = "The types of `typing` cannot be called alone: call the builtin or collection they stand for."
 NOT_CAST = "The type is a value here, and is not given to `typing.cast`."
 
 
@@ -50,6 +51,7 @@ NOT_CAST = "The type is a value here, and is not given to `typing.cast`."
     ("body", "safety", "texts"),
     [
         ("rows = list[int]()", "safe", ["list"]),
+        ("rows = List[int]()", "manual", [NOT_ALONE]),
         ("x = Result[torch.Tensor](x).value", "unsafe", ["Result"]),
         ("x = cast(list[Batch], x)", "safe", ['"list[Batch]"']),
         ("x = cast(\n            list[list[Batch]],\n            x,\n        )", "safe", ['"list[list[Batch]]"']),
