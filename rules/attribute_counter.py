@@ -7,8 +7,9 @@ Why: Dynamo guards on the value: an int of a module, a class or a global is a co
 and compiles again, and after 8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled; a
 float, or an int of an object that the caller passes, such as a cache, becomes a symbol with the second value.
 `dynamic=True` does not help. After the symbol nothing compiles again, which is a note. A plain object whose method
-breaks the graph is passed to what follows in that method. After a break, up to the end of the function, where nothing
-is computed, nothing is compiled, and nothing is said.
+breaks the graph is passed to what follows in that method. A global that the function only counts is no guard since
+torch 2.15. After a break, up to the end of the function, where nothing is computed, nothing is compiled, and nothing is
+said.
 
 Fix: Count in the code that calls the model, or make the counter a tensor buffer:
 `self.register_buffer("step", torch.tensor(0))`; or set `torch._dynamo.config.allow_unspec_int_on_nn_module =
@@ -346,7 +347,20 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
         "count outside the compiled function, or keep the count in a tensor buffer",
         "likely" if event.site.conditional else "certain",
         severity="info" if symbol else None,
+        torch="<2.15" if _is_unread_global(event) else "",
     )
+
+
+def _is_unread_global(event: SetAttr | SetItem) -> bool:
+    """Whether it is a global that the function only counts: since torch 2.15 its value is no guard then."""
+    function = function_named(event)
+    name = event.node
+    if not isinstance(name, cst.Name) or function is None:
+        return False
+    counted = [node for node in walk(event.site.statement) if type(node) is cst.Name and node.value == name.value]
+    named = [node for node in find(function.body, cst.Name) if node.value == name.value]
+    declared = [n for d in find(function.body, cst.Global) for n in d.names if n.name.value == name.value]
+    return len(named) == len(counted) + len(declared)
 
 
 def _settles(event: SetAttr | SetItem) -> bool:

@@ -10,6 +10,7 @@ import torch
 from torch._dynamo.testing import CompileCounter
 from torch._dynamo.utils import counters
 
+from graphdoctor.lint import catalog
 from graphdoctor.lint.engine import analyse
 
 NET = """\
@@ -243,3 +244,30 @@ def test_a_number_that_alternates_is_no_counter(tmp_path: Path, value: str, comp
     for _ in range(6):
         net(torch.zeros(2))
     assert count.frame_count == compilations
+
+
+GLOBAL = """\
+import torch
+
+CALLS = 0
+
+
+@torch.compile
+def step(x):
+    global CALLS
+    CALLS += 1
+    return x * {factor}
+"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "version", "rules"),
+    [("2", "2.13.0", ["GD701"]), ("2", "2.15.0", []), ("CALLS", "2.15.0", ["GD701"])],
+)
+def test_a_global_that_is_only_counted_is_no_guard_since_torch_2_15(
+    tmp_path: Path, factor: str, version: str, rules: list[str]
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(GLOBAL.format(factor=factor))
+    active = catalog.holding(catalog.rules(), version)
+    assert [finding.rule for finding in analyse([(file, "net.py")], active).findings] == rules

@@ -24,8 +24,8 @@ WHOLE = {
     },
     "2.13.0": set[str](),
     "2.15.0": {
-        "check_helper_breaks_2", "device_query_breaks_2", "introspection_breaks_5", "size_taken_for_data_breaks_2",
-        "sparse_or_storage_breaks_8", "tensor_assert_breaks_5",
+        "attribute_counter_again_breaks_4", "check_helper_breaks_2", "device_query_breaks_2", "introspection_breaks_5",
+        "size_taken_for_data_breaks_2", "sparse_or_storage_breaks_8", "tensor_assert_breaks_5",
         "unsupported_context_breaks_10", "untraceable_call_breaks_10", "untraceable_call_breaks_22",
     },
 }  # fmt: skip
