@@ -76,7 +76,7 @@ def result_dtype(function: Callable[[Any], Any], dtype: Any) -> Any:
         warnings.simplefilter("ignore")
         try:
             return function(torch.ones(2, 2, dtype=dtype)).dtype
-        except (RuntimeError, NotImplementedError):
+        except (RuntimeError, NotImplementedError, TypeError):
             return None
 
 
