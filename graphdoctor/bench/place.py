@@ -9,9 +9,9 @@ from torch import nn
 
 
 def hides_forward(module: nn.Module) -> bool:
-    """``module.compile()`` would compile nothing, without a word: its ``forward`` is torch's own.
+    """Before torch 2.14 ``module.compile()`` compiles nothing, without a word: its ``forward`` is torch's own.
 
-    Dynamo traces no frame of torch.nn as a root (torch 2.13; ``nn.Sequential``, ``nn.TransformerEncoderLayer``).
+    Dynamo traces no frame of torch.nn as a root there (``nn.Sequential``, ``nn.TransformerEncoderLayer``).
     ``torch.compile(module.forward)`` goes through a function that it does trace (torch/_dynamo/eval_frame.py,
     ``wrap_inline``).
     """

@@ -7,6 +7,7 @@ import torch
 from torch import fx, nn
 
 from graphdoctor.bench.place import compile_in_place, hides_forward
+from graphdoctor.target_torch.specifiers import allows
 
 
 class Own(nn.Module):
@@ -40,7 +41,9 @@ def graphs_of(module: nn.Module, place: Callable) -> int:
     ],
 )
 def test_a_module_of_torch_is_compiled_although_its_compile_does_nothing(make: Callable, hidden: bool) -> None:
-    assert graphs_of(make(), lambda module, backend: module.compile(backend=backend)) == (0 if hidden else 1)
+    # Torch 2.14 compiles it.
+    nothing = hidden and allows("<2.14", torch.__version__)
+    assert graphs_of(make(), lambda module, backend: module.compile(backend=backend)) == (0 if nothing else 1)
     assert hides_forward(make()) is hidden
     assert graphs_of(make(), compile_in_place) == 1
 
