@@ -16,7 +16,8 @@ TENSOR_METHODS = words(
     _clear_non_serializable_cached_data _coalesced_ _conj _conj_physical _dimI _dimV _dtensor__new__
     _fix_weakref _indices _is_all_true _is_any_true _is_view _is_zerotensor _lazy_clone _make_subclass
     _make_wrapper_subclass _neg_view _nested_tensor_size _nested_tensor_storage_offsets _nested_tensor_strides
-    _nnz _philox_normal_ _philox_uniform_ _reduce_ex_internal _rev_view_func_unsafe _sparse_mask_projection
+    _nnz _philox_normal_ _philox_randint_ _philox_uniform_ _reduce_ex_internal _rev_view_func_unsafe
+    _sparse_mask_projection
     _to_dense _to_sparse _to_sparse_bsc _to_sparse_bsr _to_sparse_csc _to_sparse_csr _typed_storage _use_count
     _values _view_func _view_func_unsafe abs abs_ absolute absolute_ acos acos_ acosh acosh_ add add_ addbmm
     addbmm_ addcdiv addcdiv_ addcmul addcmul_ addmm addmm_ addmv addmv_ addr addr_ adjoint all allclose amax
