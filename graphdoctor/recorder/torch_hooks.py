@@ -6,7 +6,7 @@ import contextlib
 import linecache
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from traceback import FrameSummary, walk_stack
 from types import FrameType
 from typing import Any
@@ -142,10 +142,23 @@ def traced_frames() -> list[tuple[str, int, int | None, str]]:
     for frame, _ in walk_stack(sys._getframe()):
         if _DYNAMO in frame.f_code.co_filename.replace("\\", "/"):
             held = _LOGS_BREAK.get(frame.f_code.co_name)
-            stack = getattr(frame.f_locals.get(held), "real_stack", None) if held else None
+            if held is None:
+                continue
+            # Until torch 2.10 the exception is not handed over, but being handled, and a branch raises none.
+            error = frame.f_locals.get(held, sys.exc_info()[1] if held == "exc" else None)
+            stack = getattr(error, "real_stack", None) or (_stack_being_traced() if held == "exc" else ())
             if stack:
                 return [(f.filename, f.lineno or 0, _column(f), f.name) for f in stack]
     return []
+
+
+def _stack_being_traced() -> Sequence[FrameSummary]:
+    with contextlib.suppress(ImportError, AttributeError):
+        from torch._guards import TracingContext
+
+        stack: Sequence[FrameSummary] = TracingContext.extract_stack()
+        return stack
+    return ()
 
 
 def _column(frame: FrameSummary) -> int | None:

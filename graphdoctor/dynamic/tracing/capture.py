@@ -25,13 +25,18 @@ import torch
 
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.breaks.messages import parse
-from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER, exact_lines
+from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER, exact_lines, jumps_back, stack_being_traced
 
 _TRACE = "torch.__trace"
 #: Some failures of whole frames are traced only while this logger is on (torch/_dynamo/convert_frame.py).
 _FRAME_BREAKS = "torch._dynamo.convert_frame.__graph_breaks"
 _SKIPPED = ("Failed to handle graph break gracefully", "which results in a skip", "Skipping the function")
 _STACK_LINE = re.compile(r'^  File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
+#: What logs a graph break.
+_LOGS = ("log_graph_break", "_log_graph_break")
+#: What logs a break until torch 2.10, and gives up the function where its code jumps back from behind the break
+#: (torch/_dynamo/symbolic_convert.py, ``break_graph_if_unsupported`` and ``generic_jump``).
+_GIVES_UP_LOOPS = ("wrapper", "jump_graph_break")
 _TORCH = str(Path(torch.__file__).parent)
 _INTERNALS = str(DYNAMO_FOLDER)
 
@@ -130,12 +135,19 @@ def _event(payload: str, running: FrameType) -> RawEvent | None:
         # A backend error that may fall back: it comes again as a break of its own (GB0219).
         return None
     kind: Literal["resume", "skip"] = "skip" if any(text in payload for text in _SKIPPED) else "resume"
-    live, logging_frame = _live_exception(running)
-    if live is None or not getattr(live, "real_stack", None):
-        frames = tuple(RawFrame(path, int(line), None, name) for path, line, name in _STACK_LINE.findall(payload))
-        reason = payload.partition("Graph Break Reason: ")[2].partition("\n\nUser code traceback:")[0]
-        return RawEvent(reason or payload, kind, (), frames, _registered(reason))
-    return _from_exception(live, kind, logging_frame)
+    logs = _logging_frame(running)
+    if logs is not None and logs.f_code.co_name in _LOGS and "exc" not in logs.f_code.co_varnames:
+        kind = "skip" if _gives_up_loop(logs.f_back) else kind
+    error = _live_exception(logs) if logs is not None else None
+    if error is not None and getattr(error, "real_stack", None):
+        return _from_exception(error, kind, logs)
+    reason = payload.partition("Graph Break Reason: ")[2].partition("\n\nUser code traceback:")[0]
+    traced = _traced(stack_being_traced(), logs) if logs is not None else ()
+    if traced:
+        reason = reason.partition("\nUser code traceback:")[0]
+        return RawEvent(reason, kind, tuple(_running_frames(logs)), traced, _registered(reason))
+    frames = tuple(RawFrame(path, int(line), None, name) for path, line, name in _STACK_LINE.findall(payload))
+    return RawEvent(reason or payload, kind, (), frames, _registered(reason))
 
 
 def raised(error: BaseException) -> RawEvent | None:
@@ -153,36 +165,55 @@ def _from_exception(
     error: BaseException, kind: Literal["resume", "skip", "raise"], running: FrameType | None
 ) -> RawEvent:
     text = _text(error)
-    traced = list(_summary_frames(error.real_stack))  # type: ignore[attr-defined]
-    code = _compiled_code(running)
-    if code is not None and traced and traced[0].path == code.co_filename:
-        # The summary names a resume frame by the function it resumes; the code object shows that it is one.
-        traced[0] = replace(traced[0], name=code.co_name)
     return RawEvent(
         message=text,
         kind=kind,
         above=tuple(_running_frames(running)),
-        traced=tuple(traced),
+        traced=_traced(error.real_stack, running),  # type: ignore[attr-defined]
         gb_id=_registered(text),
         error=type(error).__name__,
     )
+
+
+def _traced(summary: Iterable[Any], running: FrameType | None) -> tuple[RawFrame, ...]:
+    """Dynamo's FrameSummary objects, with ``colno`` since torch 2.13."""
+    traced = []
+    for frame in summary:
+        line = frame.lineno or 0
+        column = _column(frame.filename, line, getattr(frame, "colno", None))
+        traced.append(RawFrame(frame.filename, line, column, frame.name))
+    code = _compiled_code(running)
+    if code is not None and traced and traced[0].path == code.co_filename:
+        # The summary names a resume frame by the function it resumes; the code object shows that it is one.
+        traced[0] = replace(traced[0], name=code.co_name)
+    return tuple(traced)
 
 
 def _text(error: BaseException) -> str:
     return str(getattr(error, "msg", None) or error)
 
 
-def _live_exception(running: FrameType) -> tuple[BaseException | None, FrameType | None]:
-    """The exception that is being logged, and the frame that logs it: ``log_graph_break`` or the frame converter."""
+def _logging_frame(running: FrameType) -> FrameType | None:
+    """The frame that logs a graph break: of ``log_graph_break``, or of the frame converter."""
     frame: FrameType | None = running
     while frame is not None:
-        name = {"log_graph_break": "exc", "_log_graph_break": "exc", "__call__": "e"}.get(frame.f_code.co_name)
-        if name and frame.f_code.co_filename.startswith(_INTERNALS):
-            error = frame.f_locals.get(name)
-            if isinstance(error, BaseException):
-                return error, frame
+        name = frame.f_code.co_name
+        converts = name == "__call__" and isinstance(frame.f_locals.get("e"), BaseException)
+        if (converts or name in _LOGS) and frame.f_code.co_filename.startswith(_INTERNALS):
+            return frame
         frame = frame.f_back
-    return None, None
+    return None
+
+
+def _live_exception(logs: FrameType) -> BaseException | None:
+    """The exception that the frame ``logs`` is about: until torch 2.10 it is not handed over, but being handled."""
+    error = logs.f_locals.get("e" if logs.f_code.co_name == "__call__" else "exc", sys.exc_info()[1])
+    return error if isinstance(error, BaseException) else None
+
+
+def _gives_up_loop(caller: FrameType | None) -> bool:
+    """Whether Dynamo gives up the whole function for the break that ``caller`` logs: torch 2.9 does not say so."""
+    return caller is not None and caller.f_code.co_name in _GIVES_UP_LOOPS and jumps_back(caller.f_locals.get("self"))
 
 
 def _compiled_code(running: FrameType | None) -> CodeType | None:
@@ -194,13 +225,6 @@ def _compiled_code(running: FrameType | None) -> CodeType | None:
                 return code
         running = running.f_back
     return None
-
-
-def _summary_frames(summary: Iterable[Any]) -> Iterator[RawFrame]:
-    """Dynamo's FrameSummary objects, with ``colno`` since torch 2.13."""
-    for frame in summary:
-        line = frame.lineno or 0
-        yield RawFrame(frame.filename, line, _column(frame.filename, line, getattr(frame, "colno", None)), frame.name)
 
 
 def _running_frames(running: FrameType | None) -> list[RawFrame]:

@@ -20,6 +20,7 @@ from unittest import mock
 
 import torch
 import torch._dynamo.guards
+import torch._guards
 import torch.utils.checkpoint as checkpointing
 from torch import fx
 from torch._dynamo import bytecode_transformation, convert_frame, eval_frame, pgo, utils
@@ -44,6 +45,7 @@ __all__ = [
     "headers_in_cache_folder",
     "inductor_config",
     "inductor_modes",
+    "jumps_back",
     "keep_random_state_of_checkpoints",
     "same_buffer_hooks",
     "same_code_caches",
@@ -52,6 +54,7 @@ __all__ = [
     "same_records",
     "set_inductor",
     "skip_guard_timing",
+    "stack_being_traced",
 ]
 
 #: Since torch 2.13, ``torch.compile(isolate_recompiles=True)`` keeps its compiled code apart from all other.
@@ -178,6 +181,20 @@ def exact_lines() -> Iterator[None]:
 
     with mock.patch.object(bytecode_transformation, "linetable_311_writer", writer):
         yield
+
+
+def stack_being_traced() -> Iterable[Any]:
+    """The frames that Dynamo is tracing now, outermost first, as FrameSummary objects."""
+    return torch._guards.TracingContext.extract_stack()
+
+
+def jumps_back(translator: object) -> bool:
+    """Whether the code that ``translator`` traces has a jump back from behind the instruction it is at, as a loop has.
+
+    Versions that give up the function then have a method that tells (torch 2.9, ``InstructionTranslatorBase``).
+    """
+    ask = getattr(translator, "maybe_has_backedge", None)
+    return ask is not None and bool(ask())
 
 
 def keep_random_state_of_checkpoints() -> None:
