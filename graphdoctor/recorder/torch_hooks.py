@@ -22,6 +22,8 @@ _DYNAMO = "/torch/_dynamo/"
 _ENTRY = 8
 #: What logs a graph break (torch/_dynamo/symbolic_convert.py, convert_frame.py), and its name for the exception.
 _LOGS_BREAK = {"log_graph_break": "exc", "_log_graph_break": "exc", "__call__": "e"}
+#: What calls it and then gives up the function for a loop (symbolic_convert.py of torch 2.10).
+_GIVES_UP_LOOPS = ("wrapper", "jump_graph_break")
 
 
 def listen(handler: logging.Handler) -> None:
@@ -150,6 +152,20 @@ def traced_frames() -> list[tuple[str, int, int | None, str]]:
             if stack:
                 return [(f.filename, f.lineno or 0, _column(f), f.name) for f in stack]
     return []
+
+
+def gives_up_function() -> bool:
+    """Whether Dynamo gives up the whole function for the graph break being logged, and says so nowhere.
+
+    So it is until torch 2.10 where the code jumps back from behind the break, as in a loop.
+    """
+    for frame, _ in walk_stack(sys._getframe()):
+        code, caller = frame.f_code, frame.f_back
+        if code.co_name == "log_graph_break" and caller and _DYNAMO in code.co_filename.replace("\\", "/"):
+            translator = caller.f_locals.get("self") if caller.f_code.co_name in _GIVES_UP_LOOPS else None
+            ask = getattr(translator, "maybe_has_backedge", None)
+            return "exc" not in code.co_varnames and ask is not None and bool(ask())
+    return False
 
 
 def _stack_being_traced() -> Sequence[FrameSummary]:

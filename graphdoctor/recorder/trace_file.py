@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from graphdoctor.recorder.torch_hooks import interned_names, nearest_callers, traced_frames
+from graphdoctor.recorder.torch_hooks import gives_up_function, interned_names, nearest_callers, traced_frames
 
 #: What is kept of the trace. The rest, code and graphs as text, is most of it.
 KEPT = frozenset({
@@ -70,6 +70,8 @@ class TraceFile(logging.Handler):
                 self._write_failure(metadata[_END])
             if name == _BREAK:
                 self._write_of(metadata, "graphdoctor_traced_frames", traced_frames())
+                if gives_up_function():
+                    self._write_of(metadata, "graphdoctor_gives_up_function", True)
             payload = None if name in _WITHOUT_PAYLOAD else getattr(record, "payload", None)
             self._write(metadata, payload)
             if name == _START:

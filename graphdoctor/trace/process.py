@@ -19,7 +19,7 @@ from graphdoctor.trace.files import TraceFile, open_trace
 from graphdoctor.trace.guarded import Guarded, guarded
 from graphdoctor.trace.left_out import Unplaced, is_left_out
 from graphdoctor.trace.records import Record, Tally, records
-from graphdoctor.trace.stacks import TracedBreak, failed_compilation, traced_break, with_frames
+from graphdoctor.trace.stacks import TracedBreak, failed_compilation, of_whole_function, traced_break, with_frames
 
 #: Different breaks (text and stack) that are kept of one file, and characters of their texts; more are counted.
 BREAK_LIMIT = 5000
@@ -149,6 +149,7 @@ class Reader:
         self._pending: dict[Id, Recompiled] = {}
         self._failed_line: int | None = None
         self._traced: tuple[RawFrame, ...] = ()
+        self._whole_function = False
         self._unplaced = Unplaced(self.process.breaks)
         self._kept = 0
         self.handlers = {
@@ -169,6 +170,7 @@ class Reader:
             "graphdoctor_failed_at": self._failed_at,
             "graphdoctor_called_by": self._called_by,
             "graphdoctor_traced_frames": self._traced_frames,
+            "graphdoctor_gives_up_function": self._gives_up_function,
             "optimize_ddp_split_graph": self._split,
             "optimize_ddp_split_child": self._part,
             "graphdoctor_traced_lines": self._lines,
@@ -225,8 +227,14 @@ class Reader:
         key = self._id(record)
         self._broken.add(key)
         found = traced_break(record.payload, self._ids)
-        self._keep(self._with_callers(found and with_frames(found, self._traced), key))
-        self._traced = ()
+        if found is not None:
+            found = with_frames(found, self._traced)
+            found = of_whole_function(found) if self._whole_function else found
+        self._keep(self._with_callers(found, key))
+        self._traced, self._whole_function = (), False
+
+    def _gives_up_function(self, record: Record) -> None:
+        self._whole_function = json.loads(record.payload) is True
 
     def _traced_frames(self, record: Record) -> None:
         frames = _TYPES.read(tuple[tuple[str, int, int | None, str], ...], json.loads(record.payload))

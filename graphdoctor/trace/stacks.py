@@ -67,6 +67,11 @@ def with_frames(found: TracedBreak, traced: Sequence[RawFrame]) -> TracedBreak:
     return replace(found, event=replace(found.event, traced=tuple(frames)))
 
 
+def of_whole_function(found: TracedBreak) -> TracedBreak:
+    """``found`` as a break for which Dynamo gives up the whole function, where its record does not say so."""
+    return replace(found, event=replace(found.event, kind="skip"))
+
+
 def failed_compilation(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mapping[str, str]) -> TracedBreak:
     """A compilation that raised instead of falling back (``fullgraph=True``, a backend, an error while tracing)."""
     reason, error = str(metrics.get("fail_reason")), str(metrics["fail_type"])

@@ -131,3 +131,24 @@ def test_the_frames_of_a_graph_break_are_read_from_dynamo(tmp_path: Path) -> Non
     lines = [first.index(text) + 1 for text in ("return self.inner(x + 1)", "torch._dynamo.graph_break()")]
     assert [(path, line, name) for path, line, _, name in frames] == [(__file__, line, "forward") for line in lines]
     assert [column for _, _, column, _ in frames] in ([8, 1], [None, None])
+
+
+def in_loop(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(2):
+        torch._dynamo.graph_break()
+        x = x + 1
+    return x
+
+
+def test_a_function_that_is_given_up_for_its_loop_is_recorded_as_such(tmp_path: Path) -> None:
+    """Since torch 2.11 the text of the break says it; before, the recorder asks Dynamo."""
+    handler, trace = TraceFile(str(tmp_path)), logging.getLogger("torch.__trace")
+    trace.addHandler(handler)
+    torch._dynamo.reset()
+    try:
+        torch.compile(in_loop, backend="eager")(torch.rand(2))
+    finally:
+        trace.removeHandler(handler)
+        torch._dynamo.reset()
+    (file,) = find(tmp_path)
+    assert {found.kind for found in read(file, {}).breaks} == {"skip"}

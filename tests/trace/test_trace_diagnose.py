@@ -132,6 +132,14 @@ def test_the_function_given_up_is_the_compiled_one_and_not_a_caller_that_the_sta
     assert found.dropped == ("forward",)
 
 
+def test_a_function_is_given_up_where_the_recorder_says_so_of_the_next_break(traces: Traces) -> None:
+    """Until torch 2.10 the text of a break in a loop does not say it."""
+    says = traces.artifact("graphdoctor_gives_up_function", "true")
+    start = traces.start(0, 0, NET, 39)
+    traces.write(0, start + says + traces.graph_break(NET, 42) + traces.graph_break(NET, 44))
+    assert [found.dropped for found in diagnose(traces.folder).findings] == [("forward",), ()]
+
+
 def test_the_nearest_callers_which_torch_leaves_out_are_not_given_up(traces: Traces) -> None:
     """The start of a compilation lacks the two frames that called it, and the stack of its break has them."""
     skipped = "Failed to handle graph break gracefully. Skipping the function and falling back to eager."
