@@ -94,8 +94,10 @@ def _made(targets: str, plan: Plan, folder: Path, before: dict[str, Result] | No
     from graphdoctor.fleet.trend import rows
     from graphdoctor.model.fleet import Fleet
     from graphdoctor.report.html.fleet import render
-    from graphdoctor.target_torch.installed import torch_available
+    from graphdoctor.target_torch.installed import cannot_fork, torch_available
 
+    if reason := cannot_fork():
+        raise OneLine(reason)
     # So that `timeout 3600 graphdoctor fleet` keeps what there is, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.dynamic.parent.sample import declares_sample, misnamed
 from graphdoctor.scan.options import ScanOptions, UsageError
-from graphdoctor.target_torch.installed import torch_available
+from graphdoctor.target_torch.installed import cannot_run
 
 if TYPE_CHECKING:
     from graphdoctor.config.project import Config
@@ -82,9 +82,7 @@ def _problem(options: ScanOptions, inputs: Inputs) -> str:
         name = misnamed(inputs.text(file))
         declare = f"rename {name}() to graphdoctor_target()" if name else "add graphdoctor_target()"
         return f"{path} declares no sample input; {declare}, or give --target or --input{other}"
-    if torch_available() is None:
-        return "torch is not installed; install graphdoctor[torch] to run the model"
-    return ""
+    return cannot_run()
 
 
 def run_request(plan: RunPlan, static: StaticResult) -> tuple[RunRequest | None, str]:

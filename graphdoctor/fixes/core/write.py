@@ -17,11 +17,14 @@ from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode, decode_as, is_notebook
 from graphdoctor.syntax.parse_check import check
 
+#: Windows cannot open a folder and work in it.
+CAN_WRITE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 #: A pipe is not waited for, and a link not followed.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 #: Where the system can, a folder is opened to be passed through only, which takes no permission to list it.
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_CLOEXEC", 0)
 
 
 def places(paths: Sequence[str]) -> tuple[Path, ...]:
@@ -55,6 +58,8 @@ def write(file: Path, before: str, after: str, allowed: Sequence[Path]) -> None:
     Raises SourceError, one line for the user, when the file changed in the meantime or cannot be written, and when it
     would be no Python any more, which is a mistake of a fix.
     """
+    if not CAN_WRITE:
+        raise SourceError("is written on Linux and macOS only; --diff gives the fixes as a patch")
     if _is_python(before) and not _is_python(after):
         raise SourceError("would be no valid Python with these fixes, so it was not written; please report this")
     target = Path(os.path.realpath(file))
@@ -84,7 +89,7 @@ def _folder(base: Path, names: Sequence[str]) -> Iterator[int]:
     folder = os.open(base, _FOLDER)
     try:
         for name in names:
-            below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            below = os.open(name, _FOLDER | _NO_LINK, dir_fd=folder)
             os.close(folder)
             folder = below
         yield folder
