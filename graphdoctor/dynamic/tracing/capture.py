@@ -31,6 +31,8 @@ _TRACE = "torch.__trace"
 #: Some failures of whole frames are traced only while this logger is on (torch/_dynamo/convert_frame.py).
 _FRAME_BREAKS = "torch._dynamo.convert_frame.__graph_breaks"
 _SKIPPED = ("Failed to handle graph break gracefully", "which results in a skip", "Skipping the function")
+#: Torch 2.6 has no "Graph Break" there.
+_REASON = re.compile(r"^(?:Graph Break )?Reason: (.*?)\nUser code traceback:", re.MULTILINE | re.DOTALL)
 _STACK_LINE = re.compile(r'^  File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 #: What logs a graph break.
 _LOGS = ("log_graph_break", "_log_graph_break")
@@ -141,13 +143,13 @@ def _event(payload: str, running: FrameType) -> RawEvent | None:
     error = _live_exception(logs) if logs is not None else None
     if error is not None and getattr(error, "real_stack", None):
         return _from_exception(error, kind, logs)
-    reason = payload.partition("Graph Break Reason: ")[2].partition("\n\nUser code traceback:")[0]
+    found = _REASON.search(payload)
+    reason = found[1].rstrip() if found is not None else payload
     traced = _traced(stack_being_traced(), logs) if logs is not None else ()
     if traced:
-        reason = reason.partition("\nUser code traceback:")[0]
         return RawEvent(reason, kind, tuple(_running_frames(logs)), traced, _registered(reason))
     frames = tuple(RawFrame(path, int(line), None, name) for path, line, name in _STACK_LINE.findall(payload))
-    return RawEvent(reason or payload, kind, (), frames, _registered(reason))
+    return RawEvent(reason, kind, (), frames, _registered(reason))
 
 
 def raised(error: BaseException) -> RawEvent | None:
