@@ -10,7 +10,8 @@ from pathlib import Path
 from graphdoctor.config.suggestions import hint
 from graphdoctor.scan.followed_packages import Followed
 from graphdoctor.scan.options import STDIN, ScanOptions, UsageError
-from graphdoctor.source import language, top_level_names
+from graphdoctor.source import called_target, language, top_level_names
+from graphdoctor.source.called_target import name_of
 from graphdoctor.source.discover import Discovery, PathNotFound, discover, shown
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode_as, read, text_of
@@ -110,11 +111,14 @@ def _standard_input(options: ScanOptions) -> Inputs:
 
 
 def _check_target(target: str, inputs: Inputs) -> None:
-    """``--target`` must be a name of the file. Raises UsageError with the nearest one."""
+    """``--target`` must be a name of the file, or a call of one. Raises UsageError with the nearest name."""
+    name = name_of(target)
+    if wrong := called_target.problem(target):
+        raise UsageError(wrong)
     if inputs.named_file is None:
         return
     file, path = inputs.named_file
     known = top_level_names.top_level(inputs.text(file))
-    if known is not None and target.partition(".")[0] not in known:
-        advice = hint(target, known, "name a function, a module class or an object of the file")
+    if known is not None and name.partition(".")[0] not in known:
+        advice = hint(name, known, "name a function, a module class or an object of the file")
         raise UsageError(f"--target {target!r}: {path} has nothing of this name; {advice}")

@@ -16,6 +16,7 @@ from graphdoctor.scan.options import ScanOptions, UsageError, project_folder, se
 from graphdoctor.scan.ruleset import LazyRuleSet, check_codes, torch_for
 from graphdoctor.scan.run_plan import RunPlan, run_plan
 from graphdoctor.scan.static_pass import Work
+from graphdoctor.source.called_target import compiled_name
 from graphdoctor.source.installed import PackageNotFound, site_folders
 
 if TYPE_CHECKING:
@@ -125,7 +126,10 @@ def plan_for(options: ScanOptions, with_runs: bool = False) -> Plan:
     helper = reported_path(inputs, followed, options.only_given)
     run = run_plan(options, settings, inputs)
     possible = options.possible or with_runs or run.request is not None
-    work = Work(files, helper, options.target, inputs.unsaved, folders, options.facts, possible)
+    target = options.target
+    if target is not None and inputs.named_file is not None:
+        target = compiled_name(target, inputs.text(inputs.named_file[0]))
+    work = Work(files, helper, target, inputs.unsaved, folders, options.facts, possible)
     return Plan(
         command=options.command,
         inputs=inputs,

@@ -36,6 +36,7 @@ def question(file: Path, target: str | None, inputs: tuple[str, ...], device: st
     """The request to a worker. Raises OneLine where there is no such file, no torch, or an input cannot be read."""
     from graphdoctor.dynamic.parent.runner import InputSpecError, parse_inputs
     from graphdoctor.model.benchmark import Question
+    from graphdoctor.source.called_target import problem
     from graphdoctor.target_torch.installed import cannot_run
 
     if not file.is_file():
@@ -43,6 +44,8 @@ def question(file: Path, target: str | None, inputs: tuple[str, ...], device: st
     if reason := cannot_run():
         raise OneLine(f"this command runs the model: {reason}")
     _check_language(file)
+    if target is not None and (wrong := problem(target)):
+        raise OneLine(wrong)
     try:
         parse_inputs(inputs)
     except InputSpecError as error:

@@ -15,16 +15,16 @@ from pathlib import Path
 from graphdoctor.config.suggestions import hint
 from graphdoctor.dynamic.named import sources
 from graphdoctor.source import top_level_names
+from graphdoctor.source.called_target import is_call, name_of
 from graphdoctor.source.files import text_of
 
 GROUP = "graphdoctor.targets"
 
 #: No path: a folder, a drive or the ending of a file would be in it.
-_NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.\-]*)")
+_NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.\-]*(?:\(.*\))?)", re.DOTALL)
 
-
-#: A name in a file.
-_IN_FILE = re.compile(r"(.+\.py):([A-Za-z_][\w.]*)")
+#: A name in a file, or a call of it.
+_IN_FILE = re.compile(r"(.+?\.py):([A-Za-z_][\w.]*(?:\(.*\))?)", re.DOTALL)
 
 _FOUND = """\
 from graphdoctor.dynamic.user_code.target import of_name
@@ -33,6 +33,15 @@ from {module} import {top} as _found
 
 def graphdoctor_target():
     return of_name({found}, {shown!r}, inputs={inputs})
+"""
+
+_CALLED = """\
+from graphdoctor.dynamic.user_code.target import of_call
+import {module} as _module
+
+
+def graphdoctor_target():
+    return of_call(_module, {call!r}, inputs={inputs})
 """
 
 
@@ -58,7 +67,7 @@ def is_named(text: str) -> bool:
 
 
 def in_file(text: str) -> tuple[str, str] | None:
-    """``net.py`` and ``Net`` for ``net.py:Net``; None where ``text`` is something else."""
+    """``net.py`` and ``Net`` for ``net.py:Net``, ``Net(4)`` for ``net.py:Net(4)``; None for anything else."""
     found = _IN_FILE.fullmatch(text)
     return (found[1], found[2]) if found is not None and os.path.isfile(found[1]) and not os.path.exists(text) else None
 
@@ -66,6 +75,8 @@ def in_file(text: str) -> tuple[str, str] | None:
 def named_target(text: str, inputs: bool = False) -> NamedTarget:
     """What ``text``, for which ``is_named``, stands for; ``inputs``: the user gives them. Raises NoSuchTarget."""
     kind, _, name = text.partition(":")
+    if "(" in name and (kind in _PROVIDERS or not is_call(name)):
+        raise NoSuchTarget(f"{text} is no name: of a module or a file, a call may be named, as net.py:Net(4)")
     if kind in _PROVIDERS:
         return _PROVIDERS[kind](name)
     # A scan of a file does without it.
@@ -106,11 +117,13 @@ def _of_module(dotted: str, name: str, inputs: bool) -> NamedTarget:
             f"{dotted}:{name}: no module named {dotted} here or where Python looks for modules; "
             f"hf:CLASS is a model of transformers, timm:NAME one of timm"
         )
-    top, *rest = name.split(".")
+    top, *rest = name_of(name).split(".")
     known = top_level_names.top_level(text_of(file))
     if known is not None and top not in known:
         advice = hint(top, known, "name a model, or a function that returns what a graphdoctor_target() does")
         raise NoSuchTarget(f"{dotted}:{name}: the module has nothing of this name; {advice}")
+    if name_of(name) != name:
+        return NamedTarget(file, _CALLED.format(module=dotted, call=name, inputs=inputs))
     found = ".".join(["_found", *rest])
     text = _FOUND.format(module=dotted, top=top, found=found, shown=f"{dotted}:{name}", inputs=inputs)
     return NamedTarget(file, text)

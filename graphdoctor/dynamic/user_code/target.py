@@ -13,18 +13,16 @@ from torch import nn
 
 from graphdoctor.dynamic.parent.input_specs import Argument, parse_inputs
 from graphdoctor.dynamic.user_code import pytree
+from graphdoctor.dynamic.user_code.called import NoTarget, result_of
 from graphdoctor.dynamic.user_code.factories import made_by
 from graphdoctor.dynamic.user_code.fresh import SEED, Sample, Samples, seed
 from graphdoctor.dynamic.user_code.given_inputs import sample_with
 from graphdoctor.dynamic.user_code.small_memory import SmallMemory
+from graphdoctor.source.called_target import name_of
 
 __all__ = ["SEED", "Mode", "NoTarget", "Sample", "Target", "call_arguments", "find", "seed"]
 
 Mode = Literal["eval", "train"]
-
-
-class NoTarget(Exception):
-    """There is nothing to run; the text is one line: what is missing, and what to give."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +200,8 @@ def _parsed(specs: tuple[str, ...]) -> tuple[Argument, ...] | None:
 def _named(
     module: ModuleType, name: str, convention: Callable[[], Sample] | None, arguments: tuple[Argument, ...] | None
 ) -> Callable[[], Sample]:
+    if name_of(name) != name:
+        return lambda: _of_call(module, name, arguments)
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -221,6 +221,30 @@ def _named(
         raise NoTarget(f"--target {name!r} has no inputs: give --input, for example --input 'float32[8,3]'")
 
     return build
+
+
+def _of_call(module: ModuleType, call: str, arguments: tuple[Argument, ...] | None) -> Sample:
+    """The sample of what ``call`` makes. Raises NoTarget, or what the user's code raises."""
+    made = _uncompiled(result_of(module, call))
+    sample = _from_tuple(made, call) if isinstance(made, tuple) else Sample(made, ())
+    if not callable(sample.function):
+        raise NoTarget(f"{call} makes no model and no function, but {type(made).__name__}")
+    if arguments is not None:
+        return sample_with(sample.function, arguments)
+    if isinstance(made, tuple):
+        return sample
+    for attribute in _INPUTS:
+        if isinstance(made, nn.Module) and _attribute(made, attribute) is not None:
+            return _with_attribute(made, attribute)
+    raise NoTarget(f"{call} has no inputs: give --input, for example --input 'float32[8,3]'")
+
+
+def of_call(module: ModuleType, call: str, inputs: bool) -> Sample:
+    """The sample of ``call``, which the user named as ``module:call``. Raises NoTarget.
+
+    ``inputs``: the user gives them.
+    """
+    return Sample(_uncompiled(result_of(module, call)), ()) if inputs else _of_call(module, call, None)
 
 
 def _model(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -283,7 +307,8 @@ def _instance(found: Any) -> Any:
         return found()
     except TypeError as error:
         raise NoTarget(
-            f"{found.__name__} does not build without arguments ({error}): define graphdoctor_target()"
+            f"{found.__name__} does not build without arguments ({error}): "
+            f"give them, --target '{found.__name__}(...)', or define graphdoctor_target()"
         ) from None
 
 

@@ -48,6 +48,14 @@ def test_name_in_a_file(here: Path) -> None:
     assert in_file("plain.py") is in_file("gone.py:Net") is in_file("plain.py:12") is None
 
 
+def test_a_call_of_a_name(here: Path) -> None:
+    assert in_file("plain.py:Net(4, path='a.py:B')") == ("plain.py", "Net(4, path='a.py:B')")
+    assert is_named("shop.nets:make(3)") and not is_named("shop.nets:make(3")
+    found = named_target("shop.nets:make(3)")
+    assert found.file == here / "shop" / "nets.py"
+    assert "of_call(_module, 'make(3)', inputs=False)" in found.sample
+
+
 def test_a_package_is_read_once_for_many_names_until_it_changes(here: Path) -> None:
     first = sources.definitions(here, "plain.py", "class")
     assert sources.definitions(here, "plain.py", "class") is first and not first

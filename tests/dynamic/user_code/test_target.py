@@ -158,3 +158,69 @@ def test_integer_inputs_stay_below_their_bound() -> None:
     assert sample.args[0].dtype == torch.int64
     assert set(sample.args[0].tolist()) == {0, 1, 2}
     assert sample.args[1] is None
+
+
+MADE = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, width, factor=1.0):
+        super().__init__()
+        self.factor = torch.nn.Parameter(torch.full((width,), factor))
+
+    def forward(self, x):
+        return x * self.factor
+
+
+def sample(width):
+    return Net(width), (torch.ones(width),)
+
+
+def scaled(factor):
+    return lambda x: x * factor
+
+
+def broken(width):
+    return width + "1"
+
+
+FACTOR = 3.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "specs", "result"),
+    [
+        ("Net(2, factor=FACTOR)", ("x=float32[2]",), 3.0),
+        ("sample(2)", (), 1.0),
+        ("sample(2)", ("float32[2]",), 1.0),
+        ("scaled(2)", ("float32[2]",), 2.0),
+    ],
+)
+def test_a_call_makes_what_is_run(call: str, specs: tuple[str, ...], result: float) -> None:
+    found = target(MADE, call, specs)
+    sample = found.sample("eval")
+    (x,) = sample.args or tuple(sample.kwargs.values())
+    assert torch.equal(sample.function(x), x * result)
+    assert found.name == call
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        ("Net()", "Net() cannot be made: Net.__init__() missing 1 required positional argument: 'width'"),
+        ("Net(WIDTH)", "Net(WIDTH) cannot be made: name 'WIDTH' is not defined"),
+        ("Net(2)", "Net(2) has no inputs: give --input, for example --input 'float32[8,3]'"),
+        ("FACTOR.hex()", "FACTOR.hex() makes no model and no function, but str"),
+    ],
+)
+def test_a_call_that_makes_nothing_to_run_is_one_clear_line(call: str, line: str) -> None:
+    with pytest.raises(NoTarget) as caught:
+        target(MADE, call)
+    assert str(caught.value) == line
+
+
+def test_what_raises_inside_of_the_call_is_the_users() -> None:
+    with pytest.raises(TypeError, match="unsupported operand"):
+        target(MADE, "broken(2)")
