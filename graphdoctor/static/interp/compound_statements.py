@@ -115,7 +115,7 @@ def _asked_name(test: cst.BaseExpression) -> str:
 
 
 def _forget_narrowing(interpreter: Interpreter, name: str, before: Value) -> None:
-    """After both sides of ``isinstance(x, Tensor)``, ``x`` is what it was: no surer to be a tensor, in the same order."""
+    """After both sides of ``isinstance(x, Tensor)``, ``x`` is what it was: no surer to be a tensor."""
     names = interpreter.frame.scope.names
     if {*map(mark_assumed, options(names.get(name, before)))} == {*map(mark_assumed, options(before))}:
         names[name] = before
