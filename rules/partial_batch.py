@@ -2,8 +2,9 @@
 
 What: A loop over a `DataLoader` without `drop_last=True` that calls a compiled model, where nothing says that sizes
 vary (`dynamic=True`, `mark_dynamic`) and the length of the data is not known to be a multiple of the batch size. Not
-reported: a file that cuts something to whole batches (`n // size * size`, `n - n % size`), a loop that asks for the size of a batch, for it skips or pads the last one, and tensors made of sizes
-(`torch.randn(size * steps, 8)`) in batches of a size that is not known, for programs make them from it.
+reported: a loop that asks for the size of a batch, for it skips or pads the last one; a file that cuts data to whole
+batches (`n // size * size`, `n - n % size`); and tensors made of sizes (`torch.randn(size * steps, 8)`) in batches of a
+size that is not known, for programs make them from it.
 
 Why: Sizes are constants of the graph at first. The smaller last batch compiles again, now with a symbol for the batch
 size, and the kernels for any size may be slower than those for one.
