@@ -18,6 +18,7 @@ class Comprehensions(Expressions):
         if isinstance(node, cst.DictComp):
             return self._dict_comprehension(node)
         iterated = self.evaluate(node.for_in.iter)
+        self.taken_apart(node.for_in.iter, "iter", iterated)
         items = self._rounds(node.for_in, iterated, node.elt)
         return TrackedObject(node, items=items, alike=not self._is_spelled_out(iterated), number=self.new_number())
 

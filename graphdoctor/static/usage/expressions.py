@@ -66,6 +66,10 @@ class Expressions:
         """What a call gives."""
         raise NotImplementedError
 
+    def taken_apart(self, node: cst.CSTNode, name: str, container: TrackedObject) -> None:
+        """Note that a wrapper is iterated or indexed, by the function that does the same."""
+        raise NotImplementedError
+
     def comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.DictComp) -> TrackedObject:
         """What a comprehension makes."""
         raise NotImplementedError
@@ -307,6 +311,7 @@ class Expressions:
         container = self.evaluate(node.value)
         for each in node.slice:
             self.visit(each)
+        self.taken_apart(node, "operator.getitem", container)
         key = self.key_of(node)
         stored = self.state.objects.get(container.number, {})
         if key and key in stored:
