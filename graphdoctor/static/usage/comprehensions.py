@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -21,6 +22,10 @@ class Comprehensions(Expressions):
         self.taken_apart(node.for_in.iter, "iter", iterated)
         items = self._rounds(node.for_in, iterated, node.elt)
         return TrackedObject(node, items=items, alike=not self._is_spelled_out(iterated), number=self.new_number())
+
+    def elements(self, iterated: TrackedObject) -> Sequence[TrackedObject]:
+        """The items of a loop over ``iterated``, where they are spelled out."""
+        return iterated.items or tuple(key for key, _ in iterated.entries)
 
     def _is_spelled_out(self, iterated: TrackedObject) -> bool:
         """Whether each round over it is walked."""

@@ -39,23 +39,6 @@ def test_a_default_that_compiling_skips_is_missing_until_it_is_tested(events, re
     assert uses(run(events, SKIPPED + rest)) == count
 
 
-def test_a_test_of_the_class_says_nothing_after_both_sides(tmp_path):
-    path = tmp_path / "m.py"
-    path.write_text("""\
-from typing import Union
-import torch
-from torch import Tensor
-class Net(torch.nn.Module):
-    def forward(self, x: Tensor, n: Union[int, Tensor]):
-        if isinstance(n, Tensor):
-            x = x + 1
-        else:
-            x = x + 2
-        return x, n.item() if isinstance(n, Tensor) else n
-""")
-    assert [f.confidence for f in analyse([(path, "m.py")]).findings] == ["possible"]
-
-
 def test_none_is_no_object_of_a_class_that_is_imported_where_it_exists(events):
     body = "Either = Block if available() else torch.Tensor\n" + SKIPPED
     body += "return x if isinstance(mask, (torch.Tensor, Either)) and mask.ndim == 4 else -x"
