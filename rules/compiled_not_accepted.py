@@ -2,10 +2,13 @@
 
 What: The result of `torch.compile(model)` in `torch.jit.trace`, `torch.jit.script`, `torch.fx.symbolic_trace`,
 `prepare_fx`, `torch.onnx.export(..., dynamo=False)` or `SummaryWriter.add_graph`; after `model.compile()` too, where
-the call traces with TorchScript. As a warning `isinstance(compiled, Net)` and `type(compiled) is Net`.
+the call traces with TorchScript. A loop over it, an item of it (`compiled[0]`), and functions that replace a parameter
+of a layer (`weight_norm`, `register_parametrization`, those of `prune`). As a warning `isinstance(compiled, Net)` and
+`type(compiled) is Net`.
 
 Why: `torch.compile(model)` gives an `OptimizedModule` around the model. TorchScript and `torch.fx` do not trace what is
-compiled, and raise. The wrapper is not of the class of the model, so a test of the class is silently False.
+compiled, and raise. The wrapper is not of the class of the model, so a test of the class is silently False; it has no
+items and no parameters of its own, so what asks for those raises.
 
 Fix: Give it what was compiled, `compiled._orig_mod`. What was compiled in place is traced before it is compiled.
 `torch.export.export`, `torch.onnx.export(..., dynamo=True)` and `copy.deepcopy` take a compiled model.
@@ -54,6 +57,23 @@ SYMBOLIC = {
         for name in ("prepare_fx", "prepare_qat_fx")
     },
 }
+#: Python's functions that go through the items of a container, or read one.
+ITEMS = frozenset(("iter", "list", "tuple", "set", "enumerate", "reversed", "operator.getitem"))
+_PARAMETRIZATIONS = ("weight_norm", "spectral_norm", "orthogonal")
+_PRUNING = (
+    *("l1_unstructured", "random_unstructured", "ln_structured", "random_structured"),
+    *("custom_from_mask", "identity", "remove"),
+)
+#: Functions that look for a parameter of this name in the layer itself.
+OWN_PARAMETER = frozenset(
+    (
+        *(f"torch.nn.utils.{name}" for name in ("weight_norm", "spectral_norm")),
+        *(f"torch.nn.utils.remove_{name}" for name in ("weight_norm", "spectral_norm")),
+        *(f"torch.nn.utils.parametrizations.{name}" for name in _PARAMETRIZATIONS),
+        *(f"torch.nn.utils.parametrize.{name}" for name in ("register_parametrization", "remove_parametrizations")),
+        *(f"torch.nn.utils.prune.{name}" for name in _PRUNING),
+    )
+)
 _PARALLEL = (*DDP, *FSDP, "torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 #: Methods that modules have and functions do not.
 _OF_MODULES = frozenset((".eval", ".train", ".to", ".cuda", ".parameters", ".load_state_dict", ".state_dict"))
@@ -403,6 +423,8 @@ def check_use(event: Use) -> Hit | None:
     # A flag that turns compiling on says nothing of when the model is exported.
     sure = together(by.path, step.path, "likely")
     words = f"{code(event)} raises: it gets what {_compile(by)} compiled"
+    if step.name in ITEMS:
+        words = f"{code(event)} raises: what `torch.compile` gives for a model has no items"
     name = dotted(model.node)
     advice = "do it before the model is compiled"
     if name and _wrapper(model) is not None and is_module(unwrapped(model)):
@@ -418,6 +440,8 @@ def _given(step: Operation) -> TrackedObject | None:
     """What a call traces, where it traces in a way that does not take what is compiled."""
     if step.name == ".add_graph":
         return step.argument(0, "model") if step.receiver and step.receiver.made_by.endswith("SummaryWriter") else None
+    if step.name in ITEMS or step.name in OWN_PARAMETER:
+        return step.argument(0, "module")
     if step.name == "torch.onnx.export":
         return step.argument(0, "model") if step.option("dynamo") is False else None
     name = {**TRACES, **SYMBOLIC, SCRIPT: "obj"}.get(step.name)
@@ -432,6 +456,8 @@ def _refused(step: Operation, model: TrackedObject) -> Operation | None:
     wrapper = _wrapper(inside)
     if step.name in SYMBOLIC:
         return _wrapper(model)
+    if step.name in ITEMS or step.name in OWN_PARAMETER:
+        return _wrapper(model) if _is_module(model) else None
     if step.name == SCRIPT:
         # A compiled function is scripted as it was before.
         return wrapper if wrapper is not None and _is_module(inside) else None

@@ -2,8 +2,9 @@
 
 What: A loop over a `DataLoader` without `drop_last=True` that calls a compiled model, where nothing says that sizes
 vary (`dynamic=True`, `mark_dynamic`) and the length of the data is not known to be a multiple of the batch size. Not
-reported: a loop that asks for the size of a batch, for it skips or pads the last one, and tensors made of sizes
-(`torch.randn(size * steps, 8)`) in batches of a size that is not known, for programs make them from it.
+reported: a loop that asks for the size of a batch, for it skips or pads the last one; a file that cuts data to whole
+batches (`n // size * size`, `n - n % size`); and tensors made of sizes (`torch.randn(size * steps, 8)`) in batches of a
+size that is not known, for programs make them from it.
 
 Why: Sizes are constants of the graph at first. The smaller last batch compiles again, now with a symbol for the batch
 size, and the kernels for any size may be slower than those for one.
@@ -212,10 +213,39 @@ def _rows(data: TrackedObject | None) -> int | None:
     return rows if made.name in _FILLED and isinstance(rows, int) else None
 
 
-def _hit(event: CompiledCall | Use, loader: cst.CSTNode) -> Hit:
+def _hit(event: CompiledCall | Use, loader: cst.CSTNode) -> Hit | None:
+    if _cuts_to_batches(event.site.module.tree, loader):
+        return None
     words = f"the last batch of {code(event, loader)} may be smaller, which compiles the model again"
     advice = "pass `drop_last=True`, or mark the batch dimension with `torch._dynamo.mark_dynamic`"
     return Hit(event, words, advice, "likely", node=loader)
+
+
+def _cuts_to_batches(tree: cst.Module, loader: cst.CSTNode) -> bool:
+    """Whether the file computes ``n // size * size`` or ``n - n % size`` with the batch size of ``loader``."""
+    args = loader.args if isinstance(loader, cst.Call) else ()
+    named = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "batch_size"]
+    given = named or [arg.value for arg in args[1:2] if arg.keyword is None]
+    size = _size_name(given[0]) if given else ""
+    return bool(size) and any(_is_whole(node, size) for node in find(tree, cst.BinaryOperation))
+
+
+def _is_whole(node: cst.BinaryOperation, size: str) -> bool:
+    sides = node.left, node.right
+    if isinstance(node.operator, cst.Multiply):
+        # ``n // size * size``, in either order.
+        return any(
+            _size_name(one) == size and _divides(other, cst.FloorDivide, size) for one, other in (sides, sides[::-1])
+        )
+    return isinstance(node.operator, cst.Subtract) and _divides(node.right, cst.Modulo, size)
+
+
+def _divides(node: cst.BaseExpression, operator: type[cst.BaseBinaryOp], size: str) -> bool:
+    return isinstance(node, cst.BinaryOperation) and type(node.operator) is operator and _size_name(node.right) == size
+
+
+def _size_name(node: cst.BaseExpression) -> str:
+    return node.value if isinstance(node, cst.Integer) else dotted(node)
 
 
 def _may_leave_a_rest(loader: Build) -> bool:

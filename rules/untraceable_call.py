@@ -95,7 +95,7 @@ UNTRACED = frozenset((
     "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
     "torch.nn.GaussianNLLLoss.forward", "torch.Tensor.cov", "torch.Tensor.corrcoef",
     "torch.distributions.Wishart", "torch.distributions.Binomial.entropy", "torch.distributions.Multinomial.entropy",
-    "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
+    "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj", "torch.resize_as_",
     "torch.is_conj", "torch.is_distributed", "torch.is_neg", "torch.is_same_size", "torch.is_signed",
     "torch.is_storage", "torch.func.functionalize", "torch.func.linearize", "torch.distributions.VonMises.sample",
     "torch.distributions.Binomial.enumerate_support", "torch.distributions.Binomial.perplexity",

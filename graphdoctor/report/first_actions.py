@@ -115,8 +115,9 @@ def _repairs(diagnosis: Diagnosis, left: Iterable[tuple[Finding, int]], ending: 
         if heads[number] == number and (line := waits_for(finding.message)):
             waiting.setdefault((finding.location.path, line), []).append(finding.location.line)
     recompiled, vain = Counter(map(recompile_place, ending)), idle(diagnosis)
-    return [
-        _repair(
+    repairs: list[Action] = []
+    for (finding, others), *alike in _by_advice(left):
+        repair = _repair(
             finding,
             others,
             diagnosis.dynamic is not None,
@@ -124,8 +125,25 @@ def _repairs(diagnosis: Diagnosis, left: Iterable[tuple[Finding, int]], ending: 
             waiting.get((finding.location.path, finding.location.line), ()),
             recompiled[place(finding.location)] if finding.status in _SEEN else 0,
         )
-        for finding, others in left
-    ]
+        also = ", ".join(f"line {each.location.line}" for each, _ in alike)
+        repairs.append(replace(repair, effect=f"{repair.effect}; the same for {also}") if also else repair)
+    return repairs
+
+
+def _by_advice(left: Iterable[tuple[Finding, int]]) -> list[list[tuple[Finding, int]]]:
+    """The findings, each with those of its rule in the same function that get the same advice and that no run has seen.
+
+    The stores of one cache are written one below the other, and one change mends them all.
+    """
+    groups: dict[tuple[str, ...], list[tuple[Finding, int]]] = {}
+    for number, (finding, others) in enumerate(left):
+        same: tuple[str, ...] = (finding.rule, finding.location.path, finding.function, finding.suggestion)
+        if is_offered(finding) or not finding.suggestion or finding.owner != "own":
+            same = (str(number),)
+        elif finding.status in _SEEN and same in groups:
+            same = (*same, str(number))
+        groups.setdefault(same, []).append((finding, others))
+    return list(groups.values())
 
 
 def _first_of_all(

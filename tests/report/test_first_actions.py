@@ -110,6 +110,25 @@ def test_findings_that_share_a_cause_are_one_action(rich: Diagnosis) -> None:
     assert "1 more finding has the same cause" in action.effect
 
 
+def test_what_the_same_advice_mends_in_one_function_is_one_action(rich: Diagnosis) -> None:
+    seen = replace(rich.findings[1], rule="GD516", fix=None, suggestion="store it outside")
+    place = seen.location
+    below = [
+        replace(seen, status="static-only", fingerprint=str(line), location=replace(place, line=line, end_line=line))
+        for line in (60, 61)
+    ]
+    scanned = replace(rich, findings=(seen, *below), verification=None)
+    action, *others = first_actions(scanned)
+    assert action.finding is seen
+    assert action.effect.endswith("; the same for line 60, line 61")
+    assert not any(other.finding for other in others)
+    # A break that a run has seen is an action of its own.
+    first, second, *_ = first_actions(
+        replace(scanned, findings=(seen, replace(below[0], status="confirmed"), below[1]))
+    )
+    assert first.finding is seen and second.finding is not None and second.finding.status == "confirmed"
+
+
 def test_an_action_names_the_code_and_an_unknown_effect_is_said(rich: Diagnosis) -> None:
     found = replace(
         rich.findings[1],

@@ -51,6 +51,33 @@ def test_what_layers_give_requires_a_gradient_already(tmp_path, value, breaks):
     assert (torch._dynamo.explain(model)(*inputs).graph_break_count > 0) is breaks
 
 
+@pytest.mark.parametrize(("write", "breaks"), [("self.register_buffer('held', made)", False), ("pass", True)])
+def test_a_buffer_that_the_trace_registers_is_detached_in_the_graph(tmp_path, write, breaks):
+    torch = pytest.importorskip("torch")
+    text = f"""\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("held", torch.ones(4))
+
+    def forward(self, x):
+        made = x.mean(0)
+        {write}
+        self.held.detach_()
+        return x + self.held
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(2, 4),)
+"""
+    rules, (model, inputs) = found_and_made(tmp_path, text)
+    assert rules == (["GD501"] if breaks else [])
+    assert (torch._dynamo.explain(model)(*inputs).graph_break_count > 0) is breaks
+
+
 OWN = """\
 import torch
 

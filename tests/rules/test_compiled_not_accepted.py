@@ -80,6 +80,59 @@ def test_what_is_compiled_is_followed(tmp_path: Path, lines: str, severities: li
     assert [severity for severity, _ in found(tmp_path, f"{HEAD}    {lines}\n")] == severities
 
 
+ITEMS = """\
+import copy
+import torch
+import torch.nn as nn
+from torch.nn.utils import prune, weight_norm
+from torch.nn.utils.parametrizations import orthogonal
+
+layer = nn.Linear(4, 4)
+plain = nn.Sequential(layer, nn.ReLU())
+model = torch.compile(plain, backend="eager")
+own = nn.Sequential(nn.Linear(4, 4))
+own.compile(backend="eager")
+made = torch.compile(nn.Linear(4, 4), backend="eager")
+double = torch.compile(lambda x: (x, x), backend="eager")
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "raises"),
+    [
+        ("for each in model:\n    each.eval()", True),
+        ("kept = [each for each in model]", True),
+        ("first = model[0]", True),
+        ("both = list(model)", True),
+        ("for i, each in enumerate(model):\n    each.eval()", True),
+        ("weight_norm(made)", True),
+        ("orthogonal(made)", True),
+        ("prune.l1_unstructured(made, 'weight', amount=0.5)", True),
+        ("for each in model._orig_mod:\n    each.eval()", False),
+        ("for each in plain:\n    each.eval()", False),
+        ("for each in own:\n    each.eval()", False),
+        ("for each in model.children():\n    each.eval()", False),
+        ("first = own[0]", False),
+        ("count = len(model)", False),
+        ("first = double(torch.ones(2))[0]", False),
+        ("first = model(torch.ones(2, 4))[0]", False),
+        ("weight_norm(layer)", False),
+        ("try:\n    first = model[0]\nexcept TypeError:\n    first = model", False),
+    ],
+)
+def test_what_compile_gives_has_no_items_and_no_parameters_of_its_own(tmp_path: Path, line: str, raises: bool) -> None:
+    torch = pytest.importorskip("torch")
+    text = f"{ITEMS}{line}\n"
+    assert [severity for severity, _ in found(tmp_path, text)] == (["error"] if raises else [])
+    torch._dynamo.reset()
+    try:
+        exec(compile(text, "run.py", "exec"), {})
+        raised = False
+    except Exception:
+        raised = True
+    assert raised is raises
+
+
 METHODS = """\
 import torch
 

@@ -49,6 +49,36 @@ def test_a_length_that_the_object_was_made_with_is_known(tmp_path, length, size,
     assert [f.rule for f in analyse([(file, file.name)]).findings] == rules
 
 
+CUT = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+net = torch.compile(torch.nn.Sequential(torch.nn.Linear(4, 4)))
+
+
+def train(x, y, size):
+    n = {count}
+    for batch, _ in DataLoader(TensorDataset(x[:n], y[:n]), {options}):
+        net(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "options", "rules"),
+    [
+        ("len(x) // size * size", "size", []),
+        ("size * (x.shape[0] // size)", "batch_size=size, shuffle=True", []),
+        ("len(x) - len(x) % 32", "batch_size=32", []),
+        ("len(x) - len(x) % 16", "batch_size=32", ["GD705"]),
+        ("len(x) // size * 2", "size", ["GD705"]),
+    ],
+)
+def test_data_that_are_cut_to_whole_batches_leave_no_rest(tmp_path, count, options, rules):
+    file = tmp_path / "train.py"
+    file.write_text(CUT.format(count=count, options=options))
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == rules
+
+
 LIGHTNING = """\
 import lightning as L
 import torch

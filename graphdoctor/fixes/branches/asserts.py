@@ -40,7 +40,8 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
     check = f"torch._assert_async({condition.negated}, {message})"
     keyword = "elif" if editor.code(if_node).startswith("elif") else "if"
     lines = [f"{keyword} torch.compiler.is_compiling():"]
-    lines += [f"\tif {condition.python}:", f"\t\t{check}"] if condition.python else [f"\t{check}"]
+    lines += _rows(f"\tif {condition.python}:", editor) if condition.python else []
+    lines += _rows(f"\t\t{check}" if condition.python else f"\t{check}", editor)
     text = editor.lines(indent, *lines, "" if keyword == "elif" else "el")
     reason = (
         "In eager nothing changes; a compiled check that fails raises RuntimeError with constant text, on CUDA as a "
@@ -49,6 +50,15 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
     edits = (*imports, editor.insert_before(if_node, text))
     known: tuple[Known, ...] = () if _checks_input(statement.exc) else ("exception",)
     return FixPlan(edits, "unsafe", reason, known, guards_output=True)
+
+
+def _rows(code: str, editor: Editor) -> list[str]:
+    """The lines of ``code``, all as deep as its first; a string of several lines stays as it is."""
+    if '"""' in code or "'''" in code:
+        return [code]
+    first, *others = code.split(editor.newline)
+    deep = "\t" * (len(first) - len(first.lstrip("\t")))
+    return [first, *(deep + row if row else row for row in others)]
 
 
 def _checks_input(exception: cst.BaseExpression) -> bool:
@@ -78,7 +88,7 @@ def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor) -> FixPl
         return Refusal(f"The assert is left as it is: {refusal}.")
     lines = [
         "if torch.compiler.is_compiling():",
-        *(f"\t{c}" for c in checks),
+        *(row for check in checks for row in _rows(f"\t{check}", editor)),
         "else:",
         "\t" + editor.deepen(assert_node),
     ]

@@ -11,7 +11,7 @@ import libcst as cst
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Define, Enter
 from graphdoctor.static.domain.frames import Names
-from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.value_functions import mark_assumed, may_be_tensor, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
@@ -59,6 +59,8 @@ def only_raises(block: cst.BaseSuite | None) -> bool:
 def _if(interpreter: Interpreter, node: cst.If) -> bool:
     verdict, sample, by_data = conditions.ask(interpreter, node.test, "if", node)
     before = interpreter.snapshot()
+    asked = _asked_name(node.test)
+    known = before.get(asked) if asked else None
     returned = len(interpreter.frame.returns)
     ends: list[Names] = []
     if verdict is not False:
@@ -93,6 +95,8 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if by_data and len(ends) == 2:
         _mark_flags(*ends)
     interpreter.restore(merge(*ends))
+    if known is not None and len(ends) == 2:
+        _forget_narrowing(interpreter, asked, known)
     frame = interpreter.frame
     passed_by = (
         _leaves(node.body if sample else body) if sample is not None else frame.guessed and _ends(node.body, body)
@@ -102,6 +106,19 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if verdict is None and len(frame.returns) > returned and not predicates.asks_for_kind(node.test):
         frame.may_be_left = True
     return True
+
+
+def _asked_name(test: cst.BaseExpression) -> str:
+    """``x`` of ``isinstance(x, Tensor)``, if it is a name."""
+    asked = test.args[0].value if type(test) is cst.Call and test.args else None
+    return asked.value if type(asked) is cst.Name else ""
+
+
+def _forget_narrowing(interpreter: Interpreter, name: str, before: Value) -> None:
+    """After both sides of ``isinstance(x, Tensor)``, ``x`` is what it was: no surer to be a tensor."""
+    names = interpreter.frame.scope.names
+    if {*map(mark_assumed, options(names.get(name, before)))} == {*map(mark_assumed, options(before))}:
+        names[name] = before
 
 
 def _mark_flags(one: Names, other: Names) -> None:

@@ -140,8 +140,11 @@ def _store(interpreter: Interpreter, target: Instance, name: str, args: tuple[Va
     if name in _REGISTER:
         if name in ("add_module", "register_module"):
             objects.add_child(target, value)
-        kept = _buffer(value) if name == "register_buffer" else value
-        return named_attributes.store(target, first, _owned(kept))
+        if name == "register_buffer":
+            # One that the trace has put there is a value of the graph, not an input of it.
+            kept = _buffer(value)
+            return named_attributes.store(target, first, kept if interpreter.frame.compiled else _owned(kept))
+        return named_attributes.store(target, first, _owned(value))
     if name == "add_state" and target.info.derives(*torch_tables.METRICS):
         default = _argument(args, kwargs, 1, "default")
         return named_attributes.store(target, first, default if isinstance(default, Seq) else _buffer(default))

@@ -88,9 +88,25 @@ def uses(body: cst.CSTNode, evidence: frozenset[str] = TENSOR_EVIDENCE) -> tuple
                 found.add(child.value.value)
         elif type(child) is cst.If:
             objects.update(_counters(child.test))
+            against.update(_replaced(child))
         elif type(child) is cst.Assign:
             masks.update(_compared(child))
     return found - against, against | bounds | (objects - found)
+
+
+def _replaced(node: cst.If) -> Iterator[str]:
+    """``mems`` in ``if not mems: mems = ...``: None or an empty list, because more than one number has no truth."""
+    test = node.test
+    if (
+        type(test) is not cst.UnaryOperation
+        or type(test.operator) is not cst.Not
+        or type(test.expression) is not cst.Name
+    ):
+        return
+    for line in node.body.body:
+        small = line.body[0] if type(line) is cst.SimpleStatementLine else None
+        if type(small) is cst.Assign and _is_named(small.targets[0].target, test.expression.value):
+            yield test.expression.value
 
 
 def _compared(node: cst.Assign) -> Iterator[tuple[str, str]]:

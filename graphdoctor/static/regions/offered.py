@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import libcst as cst
 
@@ -219,17 +220,19 @@ def objects_to_call(
     """The ``__call__`` of the public classes that are no modules, as losses and metrics; ``made`` makes an object.
 
     Losses and metrics compare tensors, so they take more than one. Left out are classes that take one tensor or draw
-    random numbers, which are often transforms of a data pipeline.
+    random numbers, which are often transforms of a data pipeline. Of a class whose ``__call__`` runs the ``forward``
+    of its subclasses, it is the forward that shows what it takes.
     """
     for info in _plain_classes(module, public):
         called = info.lookup("__call__")
         if not isinstance(called, Function) or called.info.owner is None or _draws(info, called):
             continue
-        if any(works_on_the_host(interpreter, method) for method in _run_by(info, called)):
+        running = _run_by(info, called)
+        if any(works_on_the_host(interpreter, method) for method in running):
             continue
-        method = called.to(made(info))
-        if len(_sure_tensors(interpreter, method)) > 1:
-            yield method
+        instance = made(info)
+        entries = (method.to(instance) for method in running if method is called or method.info.name == "forward")
+        yield from islice((entry for entry in entries if len(_sure_tensors(interpreter, entry)) > 1), 1)
 
 
 def methods_of_objects(
@@ -241,20 +244,20 @@ def methods_of_objects(
     transforms of a data pipeline do. ``made`` makes an object.
     """
     for info in _plain_classes(module, public):
-        if info.lookup("__call__") is None:
+        if info.lookup("__call__") is None and not info.lookup("forward"):
             methods = [m for m in _methods(info) if _computes(interpreter, info, m) and not _draws(info, m)]
             yield from (method.to(made(info)) for method in methods if method.info.name not in _TRAINING)
 
 
 def _plain_classes(module: ModuleInfo, public: frozenset[str]) -> Iterator[ClassInfo]:
-    """The public classes that are no modules and have no forward.
+    """The public classes that are no modules.
 
     Left out are those that are made with a model, which explain or train it, and those that derive from a class of
     another package, such as a pipeline.
     """
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is None or info.is_module or name not in public or info.lookup("forward"):
+        if info is None or info.is_module or name not in public:
             continue
         if not _is_made_with_a_model(info) and all(each.partition(".")[0] in _OF_PYTHON for each in info.externals):
             yield info
@@ -270,8 +273,9 @@ _OF_PYTHON = ("builtins", "abc", "typing", "typing_extensions")
 
 
 def _is_made_with_a_model(info: ClassInfo) -> bool:
-    init = info.lookup("__init__")
-    params = definitions.parameters(init.info.node.params) if isinstance(init, Function) else ()
+    # The constructor of a base counts, too: a class of several attacks takes the attacks.
+    made = [each.attrs.get("__init__") for each in info.mro]
+    params = [p for init in made if isinstance(init, Function) for p in definitions.parameters(init.info.node.params)]
     types = [part for param in params if param.annotation is not None for part in walk(param.annotation)]
     names = [part.attr if isinstance(part, cst.Attribute) else part for part in types]
     return any(param.name.value == "model" for param in params) or any(

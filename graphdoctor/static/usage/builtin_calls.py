@@ -11,6 +11,9 @@ from graphdoctor.static.usage.comprehensions import Comprehensions
 from graphdoctor.static.usage.events import Operation, Output, TrackedObject
 from graphdoctor.static.usage.outputs import output_of
 
+#: What records when a GPU gets to it.
+GPU_EVENTS = frozenset(("torch.cuda.Event", "torch.xpu.Event", "torch.Event"))
+
 
 class BuiltinCalls(Comprehensions):
     """The part of the script walker that knows Python's own functions."""
@@ -58,3 +61,12 @@ class BuiltinCalls(Comprehensions):
         if step.name == "getattr" and isinstance(name, str):
             return self.attribute(node, step.args[0], name)
         return None
+
+    def elapsed(self, node: cst.Call, step: Operation) -> None:
+        """``start.elapsed_time(end)`` of two events of a GPU: what ran between their ``record()``."""
+        start, end = step.receiver, step.argument(0, "end_event")
+        if start is None or end is None or not {start.made_by, end.made_by} <= GPU_EVENTS:
+            return
+        recorded = {s.receiver.number: s for s in self.log if s.name == ".record" and s.receiver is not None}
+        if start.number in recorded and end.number in recorded:
+            self.between(node, recorded[start.number], recorded[end.number], waits=True)

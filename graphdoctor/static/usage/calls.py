@@ -95,6 +95,10 @@ class Calls(BuiltinCalls):
         result = self.follow(node, target, step) if target is not None else self._result(node, step)
         return self.noted(node, step, result)
 
+    def taken_apart(self, node: cst.CSTNode, name: str, container: TrackedObject) -> None:
+        if container.inner is not None:
+            self._use(node, name, None, (container,), {})
+
     def _use(
         self,
         node: cst.CSTNode,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -18,8 +19,13 @@ class Comprehensions(Expressions):
         if isinstance(node, cst.DictComp):
             return self._dict_comprehension(node)
         iterated = self.evaluate(node.for_in.iter)
+        self.taken_apart(node.for_in.iter, "iter", iterated)
         items = self._rounds(node.for_in, iterated, node.elt)
         return TrackedObject(node, items=items, alike=not self._is_spelled_out(iterated), number=self.new_number())
+
+    def elements(self, iterated: TrackedObject) -> Sequence[TrackedObject]:
+        """The items of a loop over ``iterated``, where they are spelled out."""
+        return iterated.items or tuple(key for key, _ in iterated.entries)
 
     def _is_spelled_out(self, iterated: TrackedObject) -> bool:
         """Whether each round over it is walked."""

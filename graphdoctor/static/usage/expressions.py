@@ -36,9 +36,6 @@ CLOCKS = frozenset((
     "time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "time.perf_counter_ns", "timeit.default_timer",
 ))  # fmt: skip
 
-#: What records when a GPU gets to it.
-GPU_EVENTS = frozenset(("torch.cuda.Event", "torch.xpu.Event", "torch.Event"))
-
 
 class Expressions:
     """The part of the script walker that knows expressions."""
@@ -64,6 +61,10 @@ class Expressions:
 
     def call(self, node: cst.Call) -> TrackedObject:
         """What a call gives."""
+        raise NotImplementedError
+
+    def taken_apart(self, node: cst.CSTNode, name: str, container: TrackedObject) -> None:
+        """Note that a wrapper is iterated or indexed, by the function that does the same."""
         raise NotImplementedError
 
     def comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.DictComp) -> TrackedObject:
@@ -307,6 +308,7 @@ class Expressions:
         container = self.evaluate(node.value)
         for each in node.slice:
             self.visit(each)
+        self.taken_apart(node, "operator.getitem", container)
         key = self.key_of(node)
         stored = self.state.objects.get(container.number, {})
         if key and key in stored:
@@ -359,27 +361,14 @@ class Expressions:
             literal = value.evaluated_value
         return f"[{literal!r}]" if isinstance(literal, (str, int)) else ""
 
-    def elements(self, iterated: TrackedObject) -> Sequence[TrackedObject]:
-        """The items of a loop over ``iterated``, where they are spelled out."""
-        return iterated.items or tuple(key for key, _ in iterated.entries)
-
     def _difference(self, node: cst.BinaryOperation) -> None:
         """``time.time() - start``: what ran in between."""
         left, right = self.evaluate(node.left), self.evaluate(node.right)
         start, end = right.maker, left.maker
         if start is not None and end is not None and {start.name, end.name} <= CLOCKS:
-            self._between(node, start, end)
+            self.between(node, start, end)
 
-    def elapsed(self, node: cst.Call, step: Operation) -> None:
-        """``start.elapsed_time(end)`` of two events of a GPU: what ran between their ``record()``."""
-        start, end = step.receiver, step.argument(0, "end_event")
-        if start is None or end is None or not {start.made_by, end.made_by} <= GPU_EVENTS:
-            return
-        recorded = {s.receiver.number: s for s in self.log if s.name == ".record" and s.receiver is not None}
-        if start.number in recorded and end.number in recorded:
-            self._between(node, recorded[start.number], recorded[end.number], waits=True)
-
-    def _between(self, node: cst.CSTNode, start: Operation, end: Operation, *, waits: bool = False) -> None:
+    def between(self, node: cst.CSTNode, start: Operation, end: Operation, *, waits: bool = False) -> None:
         if start.order < end.order:
             inside = [step for step in self.log if start.order < step.order < end.order]
             before = [step for step in self.log if step.order < start.order]

@@ -80,6 +80,24 @@ def test_good_input_compiles_to_one_graph_and_bad_input_raises(make: Any, runner
     assert str(fixed.value) == str(original.value)
 
 
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [
+        (
+            'assert torch.all(\n    x > 0\n), f"bad {x}"',
+            ["        assert torch.all(", "            x > 0", '        ), "bad `x`"'],
+        ),
+        (
+            'if flag and torch.any(\n    x > 0\n):\n    raise ValueError("bad")',
+            ["            torch._assert_async(~torch.any(", "                x > 0", '            ), "bad")'],
+        ),
+    ],
+)
+def test_a_test_of_several_lines_is_as_deep_as_its_first_line(make: Any, body: str, rows: list[str]) -> None:
+    kind, rewrite = (cst.If, assert_in_graph) if body.startswith("if") else (cst.Assert, constant_message)
+    assert "\n".join(rows) in make(source_of(body), kind).after(rewrite)
+
+
 def test_text_and_safety(make: Any) -> None:
     case = make(source_of(RAISES["not all"]), cst.If)
     plan = case.run(assert_in_graph)

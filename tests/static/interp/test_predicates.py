@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from tests.static.conftest import places
@@ -138,3 +139,20 @@ class Net(torch.nn.Module):
 """
     )
     assert bool(places(found, Truth)) is reaches
+
+
+def test_a_test_of_the_class_says_nothing_after_both_sides(tmp_path):
+    path = tmp_path / "m.py"
+    path.write_text("""\
+from typing import Union
+import torch
+from torch import Tensor
+class Net(torch.nn.Module):
+    def forward(self, x: Tensor, n: Union[int, Tensor]):
+        if isinstance(n, Tensor):
+            x = x + 1
+        else:
+            x = x + 2
+        return x, n.item() if isinstance(n, Tensor) else n
+""")
+    assert [f.confidence for f in analyse([(path, "m.py")]).findings] == ["possible"]

@@ -203,6 +203,16 @@ def test_what_is_a_size_is_a_number(code, number):
 
 
 @pytest.mark.parametrize(
+    ("test", "replaced"), [("not x", True), ("not y", False), ("not x.any()", False), ("x", False)]
+)
+def test_what_is_replaced_where_it_is_empty_is_a_list(test, replaced):
+    code = f"def f(x, y):\n    if {test}:\n        x = []\n    x[0] = x[0].permute(1, 0)\n    return torch.exp(x)\n"
+    function = cst.parse_module(code).body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert ("x" in uses(function.body)[0]) is not replaced
+
+
+@pytest.mark.parametrize(
     ("condition", "number"),
     [
         ("x % 100 == 0", True),

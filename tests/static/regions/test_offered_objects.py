@@ -73,6 +73,48 @@ def test_public_objects_that_are_called_with_tensors_are_regions(events):
     assert printed == ["Accuracy.__call__"]
 
 
+def test_a_call_that_runs_the_forward_of_a_subclass_is_a_region(events):
+    found = events("""
+        import torch
+
+        __all__ = ["Loss", "Distance", "Attack", "Several", "Step"]
+
+        class Loss:
+            def __call__(self, *inputs):
+                return self.forward(*inputs)
+
+            def forward(self, *inputs):
+                raise NotImplementedError
+
+        class Distance(Loss):
+            def forward(self, x, y):
+                print("called")
+                return x.exp() - y.exp()
+
+        class Attack:
+            def __init__(self, name, model):
+                self.model = model
+
+            def __call__(self, x, y):
+                return self.forward(x, y)
+
+        class Several(Attack):
+            def __init__(self, attacks):
+                super().__init__("several", attacks[0].model)
+
+            def forward(self, x, y):
+                print("around a model")
+                return x.exp() - y.exp()
+
+        class Step:
+            def forward(self, x, y):
+                print("of something else")
+                return x.exp() - y.exp()
+    """)
+    printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+    assert printed == ["Distance.forward"]
+
+
 def test_methods_of_public_objects_that_only_compute_are_regions(events):
     found = events("""
         import torch
