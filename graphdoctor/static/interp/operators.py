@@ -273,6 +273,9 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
         other = b if isinstance(a, Tensor) else a
         if isinstance(other, (Mapping, Instance)) or _kind(other) in ("str", "dtype", "device"):
             return PythonValue("bool")
+        if isinstance(other, Seq) and not any(isinstance(v, Tensor) and v.numpy for v in (a, b)):
+            # A tensor is no list, whatever it holds, while an array of numpy is compared item by item.
+            return PythonValue("bool")
         if other == Const(None):
             # A field that is None by default is set where it is compared with a tensor: ``ids == config.image_token``.
             literal = any(isinstance(n, cst.Name) and n.value == "None" for n in _operands(node))
