@@ -59,8 +59,18 @@ QUERIES = frozenset((
     "torch.is_inference_mode_enabled", "torch.get_float32_matmul_precision", "torch.__config__.show",
     "torch.set_anomaly_enabled", "torch.result_type", "torch.can_cast", "torch.utils.data.get_worker_info",
     "torch.profiler.itt.is_available", "torch.compiler.cudagraph_mark_step_begin", "torch.compiler.reset",
-    "torch._dynamo.reset",
+    "torch._dynamo.reset", "torch.mtia.is_available", "torch.xpu.is_bf16_supported", "torch.is_vulkan_available",
+    "torch.backends.mkl.is_available", "torch.backends.nnpack.is_available", "torch.backends.opt_einsum.is_available",
+    "torch.backends.kleidiai.is_available", "torch.backends.cusparselt.is_available", "torch.backends.mps.is_built",
+    "torch.backends.mkldnn.is_acl_available", "torch.backends.cpu.get_cpu_capability",
+    "torch.backends.cuda.is_ck_sdpa_available", "torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed",
     *_ON_A_GPU,
+))  # fmt: skip
+
+#: Those that torch 2.15 traces.
+TRACED_SINCE_2_15 = frozenset((
+    "torch.backends.mps.is_available", "torch.backends.mps.is_built", "torch.mps.is_available",
+    "torch.mtia.is_available",
 ))  # fmt: skip
 
 BREAKS = (
@@ -183,7 +193,7 @@ def check_call(event: Call) -> Hit | None:
         f"{code(event)} is not traced: {consequence(event)}",
         "query it once, in `__init__` or at module level, and keep the answer",
         certainty(event),
-        torch="<2.15" if event.qualname == "torch.backends.mps.is_available" else "",
+        torch="<2.15" if event.qualname in TRACED_SINCE_2_15 else "",
     )
 
 

@@ -183,7 +183,7 @@ TORCH_PYTHON = {
     "Generator": "object", "typename": "str", "is_storage": "bool", "equal": "bool", "allclose": "bool",
     "is_nonzero": "bool", "no_grad": "object", "enable_grad": "object", "inference_mode": "object",
     "set_grad_enabled": "object", "autocast": "object", "manual_seed": "object", "seed": "int", "initial_seed": "int",
-    "get_num_threads": "int", "set_num_threads": "object", "set_default_dtype": "object",
+    "get_num_threads": "int", "is_vulkan_available": "bool", "set_num_threads": "object", "set_default_dtype": "object",
     "are_deterministic_algorithms_enabled": "bool",
     "use_deterministic_algorithms": "object", "set_default_device": "object", "get_default_device": "device",
     "compile": "object", "load": "object", "save": "object", "_assert": "object", "_assert_async": "object",
