@@ -149,6 +149,20 @@ def test_silenced_and_selected_findings(tmp_path: Path) -> None:
     assert lines(select=("GD",), ignore=("print-in-graph",)) == [13]
 
 
+NEEDS_ARGUMENTS = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layer = torch.nn.Linear(width, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+"""
+
+
 def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain.py").write_text("import torch\n")
     (tmp_path / "bad.py").write_text("def (:\n")
@@ -164,6 +178,9 @@ def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     Path("plain.py").write_text("def graphdoctor_sample():\n    return 1\n", encoding="utf-8")
     assert "; rename graphdoctor_sample() to graphdoctor_target(), or" in note("plain.py")
     assert "; a program runs as it is: graphdoctor run --compile auto train.py" in note("train.py")
+    Path("net.py").write_text(NEEDS_ARGUMENTS, encoding="utf-8")
+    command = "graphdoctor scan 'net.py:Net(width)' --input 'x=float32[8,3]'"
+    assert note("net.py").endswith(f"or say what to run, with values of yours: {command}")
     assert note("bad.py").startswith("not run: bad.py syntax error in line 1")
 
 

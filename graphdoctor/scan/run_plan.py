@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.dynamic.parent.sample import declares_sample, misnamed
 from graphdoctor.scan.options import ScanOptions, UsageError
+from graphdoctor.source.called_target import example
 from graphdoctor.target_torch.installed import cannot_run
 
 if TYPE_CHECKING:
@@ -81,8 +82,20 @@ def _problem(options: ScanOptions, inputs: Inputs) -> str:
         other = f"; a program runs as it is: graphdoctor run --compile auto {shlex.quote(path)}" if program else ""
         name = misnamed(inputs.text(file))
         declare = f"rename {name}() to graphdoctor_target()" if name else "add graphdoctor_target()"
-        return f"{path} declares no sample input; {declare}, or give --target or --input{other}"
+        how = "give --target or --input" if other or name else _how_to_name(path, inputs.text(file))
+        return f"{path} declares no sample input; {declare}, or {how}{other}"
     return cannot_run()
+
+
+def _how_to_name(path: str, text: str) -> str:
+    """How to run a class of the file from the command line, with the names of what the user has to give."""
+    found = example(text)
+    if found is None or not found[1]:
+        return "give --target or --input"
+    call, arguments = found
+    given = [shlex.quote(f"{name.partition('=')[0]}=float32[8,3]") for name in arguments]
+    command = " --input ".join((f"graphdoctor scan {shlex.quote(f'{path}:{call}')}", *given))
+    return f"say what to run, with values of yours: {command}"
 
 
 def run_request(plan: RunPlan, static: StaticResult) -> tuple[RunRequest | None, str]:
