@@ -90,11 +90,12 @@ def fleet(
 
 def _made(targets: str, plan: Plan, folder: Path, before: dict[str, Result] | None, against: str) -> Fleet:
     from graphdoctor import __version__
+    from graphdoctor.dynamic.parent.requirements import cannot_fork
     from graphdoctor.fleet.drive import run
     from graphdoctor.fleet.trend import rows
     from graphdoctor.model.fleet import Fleet
     from graphdoctor.report.html.fleet import render
-    from graphdoctor.target_torch.installed import cannot_fork, torch_available
+    from graphdoctor.target_torch.installed import torch_available
 
     if reason := cannot_fork():
         raise OneLine(reason)

@@ -11,7 +11,6 @@ from graphdoctor.config.suggestions import hint
 from graphdoctor.scan.followed_packages import Followed
 from graphdoctor.scan.options import STDIN, ScanOptions, UsageError
 from graphdoctor.source import called_target, language, top_level_names
-from graphdoctor.source.called_target import name_of
 from graphdoctor.source.discover import Discovery, PathNotFound, discover, shown
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode_as, read, text_of
@@ -112,7 +111,7 @@ def _standard_input(options: ScanOptions) -> Inputs:
 
 def _check_target(target: str, inputs: Inputs) -> None:
     """``--target`` must be a name of the file, or a call of one. Raises UsageError with the nearest name."""
-    name = name_of(target)
+    name = called_target.name_of(target)
     if wrong := called_target.problem(target):
         raise UsageError(wrong)
     if inputs.named_file is None:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from graphdoctor.dynamic.parent.requirements import cannot_run
 from graphdoctor.dynamic.parent.sample import declares_sample, misnamed
 from graphdoctor.scan.options import ScanOptions, UsageError
-from graphdoctor.source.called_target import example
-from graphdoctor.target_torch.installed import cannot_run
+from graphdoctor.source.last_model import last_model
 
 if TYPE_CHECKING:
     from graphdoctor.config.project import Config
@@ -89,7 +89,7 @@ def _problem(options: ScanOptions, inputs: Inputs) -> str:
 
 def _how_to_name(path: str, text: str) -> str:
     """How to run a class of the file from the command line, with the names of what the user has to give."""
-    found = example(text)
+    found = last_model(text)
     if found is None or not found[1]:
         return "give --target or --input"
     call, arguments = found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,18 +28,6 @@ def torch_available() -> str | None:
     except (OSError, ValueError):
         found = None
     return found[1] if found is not None else _from_metadata()
-
-
-def cannot_run() -> str:
-    """Why no model can be run here, and what to do about it; empty where one can."""
-    if torch_available() is None:
-        return "torch is not installed; install graphdoctor[torch] to run the model"
-    return cannot_fork()
-
-
-def cannot_fork() -> str:
-    """Why this system cannot run a model, and what to do about it; empty where it can."""
-    return "" if hasattr(os, "fork") else "a model is run on Linux and macOS only; on Windows, use WSL"
 
 
 def torch_folder() -> Path | None:

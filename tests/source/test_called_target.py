@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.source.called_target import compiled_name, example, problem
+from graphdoctor.source.called_target import compiled_name, problem
 
 TEXT = "class Net(Module): ...\ndef make(width): ...\n"
 
@@ -24,30 +24,3 @@ def test_other_expressions_are_not(target: str) -> None:
 )
 def test_a_function_that_is_called_makes_what_is_compiled_and_is_not(target: str, name: str | None) -> None:
     assert compiled_name(target, TEXT) == name
-
-
-MODELS = """\
-class Block(nn.Module):
-    def forward(self, x): ...
-
-
-class Net(nn.Module):
-    def __init__(self, config, depth, width=4, *, heads, bias=True): ...
-    def forward(self, ids, mask=None, *, cache): ...
-
-
-class Config: ...
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (MODELS, ("Net(config, depth, heads=heads)", ("ids", "cache=cache"))),
-        (MODELS.partition("class Net")[0], ("Block", ("x",))),
-        (MODELS.partition("class Config")[2], None),
-        ("class Net(\n", None),
-    ],
-)
-def test_the_last_model_of_a_file_is_the_example(text: str, found: tuple[str, tuple[str, ...]] | None) -> None:
-    assert example(text) == found

@@ -34,15 +34,15 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def question(file: Path, target: str | None, inputs: tuple[str, ...], device: str, mode: str) -> Question:
     """The request to a worker. Raises OneLine where there is no such file, no torch, or an input cannot be read."""
+    from graphdoctor.dynamic.parent.requirements import cannot_run
     from graphdoctor.dynamic.parent.runner import InputSpecError, parse_inputs
     from graphdoctor.model.benchmark import Question
     from graphdoctor.source.called_target import problem
-    from graphdoctor.target_torch.installed import cannot_run
 
     if not file.is_file():
         raise OneLine(f"{file} is not a file: give one Python file that declares a sample input")
     if reason := cannot_run():
-        raise OneLine(f"this command runs the model: {reason}")
+        raise OneLine(reason)
     _check_language(file)
     if target is not None and (wrong := problem(target)):
         raise OneLine(wrong)

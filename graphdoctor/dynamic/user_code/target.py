@@ -201,7 +201,7 @@ def _named(
     module: ModuleType, name: str, convention: Callable[[], Sample] | None, arguments: tuple[Argument, ...] | None
 ) -> Callable[[], Sample]:
     if name_of(name) != name:
-        return lambda: _of_call(module, name, arguments)
+        return _with_inputs(lambda: of_call(module, name, arguments is not None), arguments)
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -223,28 +223,22 @@ def _named(
     return build
 
 
-def _of_call(module: ModuleType, call: str, arguments: tuple[Argument, ...] | None) -> Sample:
-    """The sample of what ``call`` makes. Raises NoTarget, or what the user's code raises."""
+def of_call(module: ModuleType, call: str, inputs: bool) -> Sample:
+    """The sample of what ``call``, which the user named, makes. Raises NoTarget, or what the user's code raises.
+
+    ``inputs``: the user gives them, in place of those that the result has or comes with.
+    """
     made = _uncompiled(result_of(module, call))
-    sample = _from_tuple(made, call) if isinstance(made, tuple) else Sample(made, ())
-    if not callable(sample.function):
-        raise NoTarget(f"{call} makes no model and no function, but {type(made).__name__}")
-    if arguments is not None:
-        return sample_with(sample.function, arguments)
     if isinstance(made, tuple):
-        return sample
+        return _from_tuple(made, call)
+    if not callable(made):
+        raise NoTarget(f"{call} makes no model and no function, but {type(made).__name__}")
+    if inputs:
+        return Sample(made, ())
     for attribute in _INPUTS:
         if isinstance(made, nn.Module) and _attribute(made, attribute) is not None:
             return _with_attribute(made, attribute)
     raise NoTarget(f"{call} has no inputs: give --input, for example --input 'float32[8,3]'")
-
-
-def of_call(module: ModuleType, call: str, inputs: bool) -> Sample:
-    """The sample of ``call``, which the user named as ``module:call``. Raises NoTarget.
-
-    ``inputs``: the user gives them.
-    """
-    return Sample(_uncompiled(result_of(module, call)), ()) if inputs else _of_call(module, call, None)
 
 
 def _model(function: Callable[..., Any]) -> Callable[..., Any]:

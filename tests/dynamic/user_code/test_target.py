@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from graphdoctor.dynamic.parent.input_specs import InputSpecError
-from graphdoctor.dynamic.user_code.target import NoTarget, Target, find
+from graphdoctor.dynamic.user_code.target import NoTarget, Target, find, of_call
 
 HEAD = "import torch\nfrom torch import nn\n"
 NET = """
@@ -224,3 +224,12 @@ def test_a_call_that_makes_nothing_to_run_is_one_clear_line(call: str, line: str
 def test_what_raises_inside_of_the_call_is_the_users() -> None:
     with pytest.raises(TypeError, match="unsupported operand"):
         target(MADE, "broken(2)")
+
+
+@pytest.mark.parametrize("call", ["sample(2)", "Net(2)", "scaled(2)"])
+def test_inputs_that_are_given_take_the_place_of_those_that_come_with_a_model(call: str) -> None:
+    namespace = ModuleType("made")
+    exec(MADE, vars(namespace))
+    assert callable(of_call(namespace, call, inputs=True).function)
+    with pytest.raises(NoTarget, match="makes no model and no function, but str"):
+        of_call(namespace, "FACTOR.hex()", inputs=True)
