@@ -1,8 +1,8 @@
 """A recurrent layer of torch is called.
 
 What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN`, of a subclass of one, or of their methods (`flatten_parameters`) in
-compiled code, or one of their settings that is read there (`self.rnn.num_layers`), or the layer itself
-(`rnn = self.rnn`, `isinstance(self.rnn, nn.LSTM)`).
+compiled code, or a setting or weight of one that is read there (`self.rnn.num_layers`, `self.rnn.weight_hh_l0`), or
+the layer itself (`rnn = self.rnn`, `isinstance(self.rnn, nn.LSTM)`).
 
 Why: Dynamo refuses to trace these layers (`torch._dynamo.config.allow_rnn` is off, because unrolling them
 makes compilation slow). What the calling function did before is compiled, and the rest of it runs uncompiled; in a
@@ -37,9 +37,6 @@ ENDS_FUNCTION = "<2.15"
 
 #: A method that only these layers have, of an object nothing is known of: ``getattr(nn, kind)(...)``.
 _OF_ANY_LAYER = "?.flatten_parameters"
-
-#: What is read of a layer without calling it.
-ATTRIBUTES = ("num_layers", "hidden_size", "input_size", "bidirectional", "batch_first", "proj_size", "dropout", "bias")
 
 BREAKS = (
     """\
@@ -343,8 +340,8 @@ def check_call(event: Call) -> Hit | None:
 
 def check_getattr(event: GetAttr) -> Hit | None:
     layers = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)]
-    reads_setting = event.name in ATTRIBUTES and any(map(is_recurrent_layer, layers))
-    if not reads_setting and not _hands_on(event):
+    reads = any(map(is_recurrent_layer, layers)) and not _is_called(event)
+    if not reads and not _hands_on(event):
         return None
     return Hit(
         event,
@@ -359,12 +356,16 @@ def _hands_on(event: GetAttr) -> bool:
     held = event.receiver.attrs.get(event.name) if isinstance(event.receiver, Instance) else None
     if not isinstance(held, TorchModule) or not is_recurrent_layer(held.qualname):
         return False
-    inner = [n.func if isinstance(n, cst.Call) else n.value for n in walk(event.site.statement) if isinstance(n, _USES)]
-    return not any(node is event.node for node in inner)
+    return not _is_called(event) and not _is_asked(event)
 
 
-#: What stands around a layer that is called, or asked for an attribute.
-_USES = (cst.Call, cst.Attribute)
+def _is_called(event: GetAttr) -> bool:
+    return any(isinstance(node, cst.Call) and node.func is event.node for node in walk(event.site.statement))
+
+
+def _is_asked(event: GetAttr) -> bool:
+    """Whether an attribute of what is read is read: that is judged as such."""
+    return any(isinstance(node, cst.Attribute) and node.value is event.node for node in walk(event.site.statement))
 
 
 def _cost(event: Call | GetAttr) -> str:
