@@ -351,6 +351,20 @@ DUNDERS = {
 RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 
 
+#: Functions of `torch.nn.utils` that change a layer and give it back.
+GIVE_LAYER_BACK = words(
+    "weight_norm spectral_norm orthogonal remove_weight_norm remove_spectral_norm register_parametrization "
+    "remove_parametrizations fuse_conv_bn_eval fuse_linear_bn_eval convert_conv2d_weight_memory_format "
+    "identity random_unstructured l1_unstructured random_structured ln_structured custom_from_mask remove"
+)
+
+#: A class of `torch.nn` by a name that is not known: ``getattr(nn, kind)``.
+ANY_LAYER = "torch.nn.?"
+
+#: Arguments that only recurrent layers take, of all that are chosen by a name.
+OF_RECURRENT = frozenset({"bidirectional", "batch_first", "num_layers", "proj_size"})
+
+
 @cache
 def is_recurrent_layer(name: str) -> bool:
     """Whether a dotted name is one of ``RECURRENT`` or of its methods: ``torch.nn.LSTM.forward``."""

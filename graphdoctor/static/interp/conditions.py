@@ -183,6 +183,10 @@ def _sampled(value: Value) -> bool | None:
 _SAME: dict[type[cst.CSTNode], bool] = {cst.Is: True, cst.Equal: True, cst.IsNot: False, cst.NotEqual: False}
 
 
+#: More texts than these are not followed one by one.
+_MOST_TEXTS = 6
+
+
 def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:
     """Narrow names, attributes and items of constant keys to the values for which ``test`` is ``positive``."""
     # By class, not ``isinstance``, which is slow for the abstract base classes that libcst's nodes are.
@@ -204,6 +208,8 @@ def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -
         if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and _is_none(part.comparator):
             none = (operator in (cst.Is, cst.Equal)) == positive
             _refine(interpreter, test.left, lambda v: _may_be_none(v) if none else v != Const(None), none)
+        elif operator in (cst.In, cst.NotIn) and (operator is cst.In) == positive:
+            _refine_text(interpreter, test.left, part.comparator)
         elif operator in _SAME and (asked := _asked_for_type(test.left)) is not None:
             wanted = expressions.evaluate(interpreter, part.comparator)
             _refine_class(interpreter, asked, wanted, _SAME[operator] == positive)
@@ -267,6 +273,20 @@ def _narrow_call(interpreter: Interpreter, test: cst.Call, positive: bool) -> No
         _refine_class(interpreter, first, External("torch.Tensor"), positive)
     elif isinstance(predicate, Function) and len(test.args) == 1:
         predicates.narrow(interpreter, predicate, first, positive)
+
+
+def _refine_text(interpreter: Interpreter, node: cst.BaseExpression, among: cst.BaseExpression) -> None:
+    """After ``kind in ("lstm", "gru")``, a ``kind`` that nothing was known of is one of these texts."""
+    name = dotted(node)
+    if name is None or not isinstance(among, (cst.Tuple, cst.List, cst.Set)) or len(among.elements) > _MOST_TEXTS:
+        return
+    texts = [expressions.evaluate(interpreter, element.value) for element in among.elements]
+    if not all(isinstance(text, Const) and isinstance(text.value, str) for text in texts):
+        return
+    value = expressions.evaluate(interpreter, node)
+    any_text = isinstance(value, PythonValue) and value.kind in ("str", "object") and value.sample is None
+    if any_text or isinstance(value, Unknown):
+        note(interpreter, name, join(*texts))
 
 
 def _refine_class(interpreter: Interpreter, node: cst.BaseExpression, wanted: Value, positive: bool) -> None:

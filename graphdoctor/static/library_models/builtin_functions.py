@@ -312,7 +312,7 @@ def _named(interpreter: Interpreter, node: cst.CSTNode, owner: Value, name: Valu
             named = list(owner.info.methods_between(*name.affixes))
         return join(*(attributes.read_attribute(interpreter, node, owner, n) for n in named)) if named else UNKNOWN
     if not isinstance(name, Const) or not isinstance(name.value, str):
-        return UNKNOWN
+        return External(torch_tables.ANY_LAYER) if owner == External("torch.nn") and not default else UNKNOWN
     found = attributes.read_attribute(interpreter, node, owner, name.value)
     known = isinstance(owner, Instance) and name.value in owner.attrs
     known = known or (isinstance(found, External) and found.qualname in torch_tables.COMPILE_TIME)

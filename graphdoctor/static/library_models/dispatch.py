@@ -33,6 +33,7 @@ from graphdoctor.static.library_models import (
     numpy_functions,
     strings,
     torch_functions,
+    torch_layers,
     unknown_numbers,
 )
 
@@ -47,6 +48,8 @@ def call_external(
     interpreter.callees[id(node)] = qualname
     if qualname == "torch.compile":
         return _compile(interpreter, node, args, kwargs, used)
+    if qualname == torch_tables.ANY_LAYER:
+        return torch_layers.layer_by_name(kwargs)
     interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=None, used=used)
     if qualname in torch_tables.MARKS_DYNAMIC:
         interpreter.has_dynamic_sizes = True

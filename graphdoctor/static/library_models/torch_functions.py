@@ -77,6 +77,8 @@ def call_torch(
         return PythonValue("bool" if name.startswith("is_") else "object")
     if package.startswith("torch.nn.init"):
         return args[0] if args else UNKNOWN
+    if package.startswith("torch.nn.utils") and name in torch_tables.GIVE_LAYER_BACK and args:
+        return args[0]
     return interpreter.build(node, qualname, args, kwargs)
 
 

@@ -51,6 +51,11 @@ def new_layer(qualname: str, args: tuple[Value, ...]) -> TorchModule:
     return TorchModule(qualname)
 
 
+def layer_by_name(kwargs: dict[str, Value]) -> Value:
+    """What ``getattr(nn, kind)(**kwargs)`` makes: known are only recurrent layers, which their settings tell."""
+    return TorchModule("torch.nn.RNN") if not torch_tables.OF_RECURRENT.isdisjoint(kwargs) else UNKNOWN
+
+
 def call_layer(interpreter: Interpreter, node: cst.CSTNode, module: TorchModule, args: tuple[Value, ...]) -> Value:
     """The result of calling one of torch's own modules; the children of a container are followed."""
     name = module.qualname.rpartition(".")[2]
