@@ -77,7 +77,7 @@ UNTRACED = frozenset((
     "heapq.nsmallest", "urllib.parse.quote", "urllib.parse.quote_plus", "urllib.parse.urlencode",
     "urllib.parse.urljoin", "shlex.split", "calendar.monthrange", "types.MethodType",
     "types.ModuleType", "types.new_class", "operator.indexOf",
-    "decimal.localcontext", "decimal.Context", "weakref.finalize",
+    "decimal.localcontext", "decimal.Context", "weakref.finalize", "opt_einsum.contract", "opt_einsum.contract_path",
     "ast.literal_eval", "ast.parse",
     "threading.get_ident", "threading.current_thread", "threading.active_count", "threading.local", "threading.Thread",
     "threading.Lock", "threading.RLock", "threading.Event", "multiprocessing.cpu_count", "queue.Queue",
@@ -1097,6 +1097,8 @@ def _suggestion(name: str) -> str:
         )
     if name in WITH_LISTS:
         return "give it a list"
+    if name.startswith("opt_einsum."):
+        return "use `torch.einsum`, which is traced, and finds a good order with opt_einsum where that is installed"
     if name in OBJECTS:
         return "pass the value as it is, or use `typing.cast`, which is traced"
     if name in MADE_BEFORE:

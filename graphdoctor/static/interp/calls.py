@@ -45,6 +45,7 @@ from graphdoctor.static.library_models import (
     methods,
     not_inlined,
     torch_layers,
+    type_checkers,
     wrappers,
 )
 from graphdoctor.static.memo.summaries import call_key
@@ -377,6 +378,8 @@ def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Valu
     """Interpret a function body in ``frame`` and join what it returns."""
     if isinstance(info.node, cst.Lambda):
         return expressions.evaluate(interpreter, info.node.body)
+    if frame.compiled and info.markers:
+        type_checkers.at_start(interpreter, frame, info)
     falls = statements.run_block(interpreter, info.module.source.body(info.node))
     if "contextmanager" in info.markers:
         return ExternalObject("contextlib.contextmanager")

@@ -43,7 +43,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, expressions, imports, statements
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import wrappers
+from graphdoctor.static.library_models import type_checkers, wrappers
 
 #: Decorators that do not change what a call gives; the last part of the name marks the function.
 _DISABLE = (
@@ -103,6 +103,8 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
         markers.add(NUMBA)
     if NVTX_RANGE in named:
         markers.add(NVTX_RANGE)
+    if applying:
+        markers |= type_checkers.checked(interpreter, node, applying)
     owner = frame.scope.names.get(_OWNER) if frame.scope.kind == "class" else None
     prefix = "" if frame.name == "<module>" else f"{frame.name}."
     if isinstance(owner, Class):
@@ -226,6 +228,12 @@ def define_class(interpreter: Interpreter, node: cst.ClassDef) -> Value:
             method = info.attrs.get(name)
             if isinstance(method, Function):
                 method.info.markers |= {DEFAULT_OF_LOOKUP}
+        for method in info.attrs.values():
+            if isinstance(method, Function) and isinstance(method.info.node, cst.FunctionDef):
+                # A decorator of a class checks the arguments of all its methods.
+                method.info.markers |= type_checkers.checked(
+                    interpreter, method.info.node, [(place.decorator, wrapper)]
+                )
         if wrapper == External("torch.compile"):
             interpreter.emit(Compile, place.decorator, form="decorator", target=value, kwargs={}, used=True)
         if isinstance(wrapper, Function) and wrapper.info.module is frame.module and wrapper.info.keeps_in_table:

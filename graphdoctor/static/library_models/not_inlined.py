@@ -1,5 +1,5 @@
-"""Calls of scanned functions that Dynamo does not inline: custom operators, disabled functions, those of other
-compilers."""
+"""Code of the scanned files that Dynamo does not inline: custom operators, disabled functions, functions of other
+compilers, and what TorchScript makes of functions and modules."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ import libcst as cst
 from graphdoctor.static.domain.decorators import NUMBA, NVTX_RANGE, OTHER_COMPILER
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import EXTENSION
-from graphdoctor.static.domain.values import UNKNOWN, Function, Value
+from graphdoctor.static.domain.value_functions import join, options
+from graphdoctor.static.domain.values import UNKNOWN, Class, ExternalObject, Function, Instance, TorchModule, Value
 from graphdoctor.static.interp import arguments
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models import type_checkers
+
+#: What makes TorchScript. Dynamo calls a scripted function in the graph, and does not trace a scripted module.
+SCRIPTING = ("torch.jit.script", "torch.jit.trace")
 
 #: Decorators after which Dynamo puts the call in the graph without looking inside.
 OPAQUE = frozenset((
@@ -42,6 +47,22 @@ def _said_as(function: Function) -> str:
         return "torch.compiler.disable.__call__"
     if NVTX_RANGE in info.markers:
         return f"{NVTX_RANGE}.__call__"
+    if type_checkers.DRAWS in info.markers:
+        return f"{type_checkers.BEARTYPE}.__call__"
     if NUMBA in info.markers:
         return f"{EXTENSION}{info.module.name}.{info.qualname}"
     return "torch.library.custom_op.__call__" if "custom_op" in info.markers else ""
+
+
+def scripted(qualname: str, code: Value) -> Value:
+    """The result of ``qualname``, one of ``SCRIPTING``, for ``code``."""
+    return join(*(_scripted(qualname, option) for option in options(code)))
+
+
+def _scripted(qualname: str, code: Value) -> Value:
+    if isinstance(code, Class):
+        # Outside TorchScript, objects of a scripted class are Python objects.
+        return code
+    if isinstance(code, Function):
+        return ExternalObject("torch.jit.ScriptFunction")
+    return ExternalObject(qualname) if isinstance(code, (Instance, TorchModule)) else UNKNOWN

@@ -24,7 +24,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import checkpoints, dimensions, literals, torch_layers, unknown_numbers
-from graphdoctor.static.library_models.scripting import SCRIPTING, scripted
+from graphdoctor.static.library_models.not_inlined import SCRIPTING, scripted
 
 Kwargs = dict[str, Value]
 
