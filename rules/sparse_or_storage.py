@@ -157,6 +157,14 @@ class Net(nn.Module):
     def forward(self, x):
         return torch.sparse.mm(self.graph, x.new_ones(8, 8))  # GB0015
 """,
+    """\
+import torch
+
+
+def f(x):
+    graph = torch.sparse.FloatTensor(torch.tensor([[0], [1]]), torch.ones(1), (2, 2))  # GB0007
+    return torch.sparse.mm(graph, torch.ones(2, 2))  # GB0015
+""",
 )
 
 CLEAN = (
@@ -276,6 +284,15 @@ class Net(nn.Module):
     def forward(self, x):
         return torch.sparse.mm(self.graph, x.new_ones(8, 8)).sum() + x
 """,
+    """\
+import torch
+
+GRAPH = torch.sparse.FloatTensor(torch.tensor([[0], [1]]), torch.ones(1), (2, 2)).to_dense()
+
+
+def f(x):
+    return torch.mm(GRAPH, torch.ones(2, 2))
+""",
 )
 
 
@@ -285,7 +302,8 @@ def watches(name: str) -> bool:
 
 def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
-    if event.qualname in SPARSE and event.kwargs.get("layout") != External("torch.jagged"):
+    of_class = package == "torch.sparse" and name.endswith("Tensor")
+    if of_class or (event.qualname in SPARSE and event.kwargs.get("layout") != External("torch.jagged")):
         return _hit(event, "makes a sparse tensor", "keep the tensor dense")
     if package.endswith(".untyped_storage") and name not in ("resize_", "size"):
         return _hit(event, "reads the memory of a tensor", "do it outside the compiled function")

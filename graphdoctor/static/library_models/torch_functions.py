@@ -116,6 +116,9 @@ def _call_in_tensor_namespace(
     read_numbers(interpreter, node, qualname, args, kwargs)
     if name == "matrix_rank":
         return Tensor("int", 0)
+    if package == "torch.sparse" and name.endswith("Tensor"):
+        # A class of the old kind: `torch.sparse.FloatTensor(indices, values, size)`.
+        return Tensor(torch_tables.dtype_of(name.removesuffix("Tensor").lower()), sparse=True)
     is_max_pool = package == "torch.nn.functional" and name.startswith(("max_pool", "adaptive_max_pool"))
     if is_max_pool and "return_indices" in kwargs:
         return Seq("tuple", (Tensor("float"), Tensor("int")))
