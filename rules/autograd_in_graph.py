@@ -29,7 +29,7 @@ from graphdoctor.fixes.branches.choose import by_name, first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.gradient_functions import grad_and_value
 from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
-from graphdoctor.fixes.forms.old_forms import constant_without_gradient, saved_tensors, written_data
+from graphdoctor.fixes.forms.old_forms import constant_without_gradient, detached, saved_tensors, written_data
 from graphdoctor.fixes.forms.own_checkpoint import library_checkpoint
 from graphdoctor.fixes.python.capture import trace_gradients
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
@@ -61,6 +61,9 @@ METHODS = {
     "requires_grad_": "set requires_grad before the call, on the parameter or the input",
     "detach_": "use `detach()`, which is traced",
 }
+_INSTEAD_OF_OFF = (
+    "go on with `x = x.detach()`, which needs no gradient either and leaves the tensor of the caller as it is"
+)
 FUNCTIONS = {
     "torch.autograd.grad": "set `torch._dynamo.config.trace_autograd_ops = True` (torch 2.11), use "
     "`torch.func.grad`, or call it outside the compiled function",
@@ -415,6 +418,12 @@ class Net(nn.Module):
 
 def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
+""",
+    """\
+def f(x):
+    target = x.detach() * 2
+    target.requires_grad = False  # GB0206
+    return (x - target).square().mean()
 """,
 )
 
@@ -866,7 +875,8 @@ def check_setattr(event: SetAttr) -> Hit | None:
     if not may_be_tensor(event.receiver):
         return None
     if event.name == "requires_grad":
-        return _hit(event, "set requires_grad before the call, on the parameter or the input", event.receiver)
+        off = event.value == Const(False)
+        return _hit(event, _INSTEAD_OF_OFF if off else METHODS["requires_grad_"], event.receiver)
     if event.name == "data" and _is_computed(event.receiver):
         return _hit(event, "assign the tensor to the name, or write into it with `copy_`", event.receiver)
     return None
@@ -1016,5 +1026,5 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         anew = (library_checkpoint,) if is_in_own_checkpoint(hit.event) else ()
         return first_fit(hit, editor, *anew, grad_and_value, trace_gradients)
     own = {"backward": trace_gradients}
-    rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, asked_leaf)
+    rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, detached, asked_leaf)
     return by_name(hit, editor, own, *rewrites)

@@ -247,14 +247,14 @@ def check_subscript(event: Subscript) -> Hit | None:
 
 
 def _taken_for_mask(event: Subscript) -> Tensor | None:
-    """The index that is a mask by custom: ``x[~padding]``, as nobody inverts numbers, and an argument called so."""
+    """The index that is a mask by custom: ``x[~padding]``, as nobody inverts numbers, and one that is called so."""
     elements = event.node.slice if isinstance(event.node, cst.Subscript) else ()
     for element, index in zip(elements, event.index, strict=False):
         tensor = next((o for o in options(index) if isinstance(o, Tensor) and o.dtype is None), None)
         written = element.slice.value if isinstance(element.slice, cst.Index) else None
         inverted = isinstance(written, cst.UnaryOperation) and isinstance(written.operator, cst.BitInvert)
         named = isinstance(written, cst.Name) and is_called_mask(written.value)
-        if tensor is not None and (inverted or (named and tensor.argument)):
+        if tensor is not None and (inverted or named):
             return tensor
     return None
 

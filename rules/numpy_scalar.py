@@ -138,6 +138,16 @@ class Net(nn.Module):
     def forward(self, x):
         return F.interpolate(x[None], scale_factor=self.scale)  # GB0112
 """,
+    """\
+import numpy as np
+import torch
+
+
+def f(x):
+    halves = (np.array(x.shape) + 1) // 2
+    steps = np.arange(0, halves[0]) + 0.5  # GB0033
+    return x * torch.from_numpy(steps).sum()
+""",
 )
 
 CLEAN = (
@@ -283,6 +293,24 @@ class Net(nn.Module):
 
     def forward(self, x):
         return F.interpolate(x[None], size=self.size)
+""",
+    """\
+import numpy as np
+import torch
+
+
+def f(x):
+    steps = np.arange(0, x.shape[0])
+    return x * torch.from_numpy(steps).sum()
+""",
+    """\
+import numpy as np
+import torch
+
+
+def f(x):
+    zeros, steps = np.zeros(x.shape), np.arange(np.ceil(x.shape[0] / 2))
+    return x * torch.from_numpy(zeros).sum() * torch.from_numpy(steps).sum()
 """,
 )
 

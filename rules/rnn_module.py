@@ -159,6 +159,22 @@ class Net(nn.Module):
             x = x * 2
         return x
 """,
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, kind="lstm", depth=2):
+        super().__init__()
+        if kind == "lstm":
+            self.layers = [nn.LSTM(8, 8) for _ in range(depth)]
+        if kind == "gru":
+            self.layers = [nn.GRU(8, 8) for _ in range(depth)]
+        self.layers = nn.ModuleList(self.layers)
+
+    def forward(self, x):
+        return self.layers[0](x)[0]  # GB0014
+""",
 )
 
 CLEAN = (
@@ -317,6 +333,23 @@ class Net(nn.Module):
     def forward(self, x):
         cell = self.cell
         return cell(x)[0]
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, kind="linear", depth=2):
+        super().__init__()
+        layers = [nn.Linear(8, 8) for _ in range(depth)]
+        if kind == "cell":
+            layers = [nn.GRUCell(8, 8) for _ in range(depth)]
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
 """,
 )
 

@@ -20,8 +20,8 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import META_METHODS, TORCH_PYTHON
-from graphdoctor.static.domain.value_functions import may_be_tensor
-from graphdoctor.static.domain.values import External, OneOf, Tensor, Value
+from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.values import UNKNOWN, External, OneOf, Tensor, Unknown, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
@@ -54,6 +54,9 @@ SPARSE = (
     "torch.nested.nested_tensor",
     "torch.nested.as_nested_tensor",
 )  # fmt: skip
+
+#: Functions whose first operand is sparse. A dense one is multiplied as well, but nobody asks for that.
+OF_SPARSE = ("torch.sparse.mm", "torch.sparse.addmm", "torch.sparse.softmax", "torch.sparse.log_softmax")
 
 BREAKS = (
     """\
@@ -141,6 +144,27 @@ def f(x):
     torch.add(x, 1, out=out)  # GB0247
     return x * 2
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, graph=None):
+        super().__init__()
+        self.graph = torch.eye(8).to_sparse() if graph is None else graph
+
+    def forward(self, x):
+        return torch.sparse.mm(self.graph, x.new_ones(8, 8))  # GB0015
+""",
+    """\
+import torch
+
+
+def f(x):
+    graph = torch.sparse.FloatTensor(torch.tensor([[0], [1]]), torch.ones(1), (2, 2))  # GB0007
+    return torch.sparse.mm(graph, torch.ones(2, 2))  # GB0015
+""",
 )
 
 CLEAN = (
@@ -194,7 +218,8 @@ import torch
 
 
 def f(x):
-    return torch.sparse.mm(x, x.T)
+    y = x * 2
+    return torch.sparse.mm(y, y.T)
 """,
     """\
 import torch
@@ -246,6 +271,28 @@ def f(x):
     memory = x.untyped_storage()
     return x * 2
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.graph = nn.Parameter(torch.eye(8))
+
+    def forward(self, x):
+        return torch.sparse.mm(self.graph, x.new_ones(8, 8)).sum() + x
+""",
+    """\
+import torch
+
+GRAPH = torch.sparse.FloatTensor(torch.tensor([[0], [1]]), torch.ones(1), (2, 2)).to_dense()
+
+
+def f(x):
+    return torch.mm(GRAPH, torch.ones(2, 2))
+""",
 )
 
 
@@ -255,7 +302,8 @@ def watches(name: str) -> bool:
 
 def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
-    if event.qualname in SPARSE and event.kwargs.get("layout") != External("torch.jagged"):
+    of_class = package == "torch.sparse" and name.endswith("Tensor")
+    if of_class or (event.qualname in SPARSE and event.kwargs.get("layout") != External("torch.jagged")):
         return _hit(event, "makes a sparse tensor", "keep the tensor dense")
     if package.endswith(".untyped_storage") and name not in ("resize_", "size"):
         return _hit(event, "reads the memory of a tensor", "do it outside the compiled function")
@@ -268,6 +316,8 @@ def check_call(event: Call) -> Hit | None:
         return _hit(event, "resizes its `out=`", "make the tensor for `out=` with the shape of the result")
     if any(_is_sparse(o) for o in operands):
         return _hit(event, "works on a sparse tensor", "keep the tensor dense")
+    if event.qualname.startswith(OF_SPARSE) and event.args and _may_be_sparse(event.args[0]):
+        return _hit(event, "works on a sparse tensor", "keep the tensor dense", UNKNOWN)
     return None
 
 
@@ -287,6 +337,13 @@ def _grows(out: Value, operands: tuple[Value, ...]) -> bool:
     """An empty tensor as ``out=`` of operands that are not empty."""
     filled = any(isinstance(o, Tensor) and (o.sizes is None or 0 not in o.sizes) for o in operands)
     return filled and isinstance(out, Tensor) and out.sizes is not None and 0 in out.sizes
+
+
+def _may_be_sparse(value: Value) -> bool:
+    """Whether it is not known to be dense: it comes from outside, as an argument or what the module was given."""
+    return all(
+        isinstance(o, Unknown) or (isinstance(o, Tensor) and o.argument and not o.is_known) for o in options(value)
+    )
 
 
 def _is_sparse(value: Value) -> bool:

@@ -13,10 +13,10 @@ Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At 
 the graph, runs it in Python, and compiles the rest separately. Some packages it skips altogether
 (`THIRDPARTY_SKIPLIST` in `torch/_dynamo/trace_rules.py`); others come to such a function soon.
 
-Fix: Call it in `__init__` or at module level and keep the result. Write `t**2` for `pow(t, 2)`, and torch
-functions where data is meant: `torch.bucketize` for `bisect`, `x.mean()` for `statistics.mean`. Return what is
-logged, and log it after the call of the model. A function that is pure and returns constants can be marked with
-`torch.compiler.assume_constant_result`.
+Fix: Call it in `__init__` or at module level and keep the result. Write `t**2` for `pow(t, 2)`, `x.detach()` for
+`Variable(x)`, and torch functions where data is meant: `torch.bucketize` for `bisect`, `x.mean()` for
+`statistics.mean`. Return what is logged, and log it after the call of the model. A function that is pure and returns
+constants can be marked with `torch.compiler.assume_constant_result`.
 """
 
 from __future__ import annotations
@@ -1103,6 +1103,8 @@ def _suggestion(name: str) -> str:
         return "pass the value as it is, or use `typing.cast`, which is traced"
     if name in MADE_BEFORE:
         return "give a dict, a named tuple or an object of a dataclass, which are traced"
+    if name == "torch.autograd.Variable":
+        return "write `x.detach()`, which is what `Variable(x)` has given since torch 0.4"
     if name == "builtins.pow":
         return "write it with the operator `**`"
     if name == _AS_SUBCLASS:

@@ -29,8 +29,9 @@ class Net(nn.Module):
         both = torch.distributions.Independent(plain, 0, validate_args=True)
         middle = np.nanmean(np.ones(3))  # found
         mean = np.mean(np.ones(3))
+        mask = torch.autograd.Variable(x > 0)  # found
         given = Inputs(time=x)  # found
-        return given.time * checked.sample() * both.sample() * middle * mean
+        return given.time * checked.sample() * both.sample() * middle * mean * mask
 """
 
 
@@ -40,8 +41,8 @@ def test_what_is_not_traced(tmp_path: Path) -> None:
     found = analyse([(file, "model.py")]).findings
     marked = [number for number, line in enumerate(SOURCE.split("\n"), 1) if line.endswith("# found")]
     assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
-    first, _, last = (f.suggestion for f in found)
-    assert "validate_args" in first and last.startswith("check the values before")
+    first, _, variable, last = (f.suggestion for f in found)
+    assert "validate_args" in first and "`x.detach()`" in variable and last.startswith("check the values before")
 
 
 @pytest.mark.parametrize(

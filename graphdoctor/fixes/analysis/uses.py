@@ -31,7 +31,8 @@ def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
     if not _is_last(assign, bound, read, function, editor):
         lines = ", ".join(str(editor.location(b).line) for b in bound)
         raise Refuse(f"`{target.value}` is assigned more than once (lines {lines})")
-    return [node for node in read if editor.location(node) > editor.location(assign.value)]
+    own = set(walk(assign.value))
+    return [node for node in read if node not in own and editor.location(node) > editor.location(assign)]
 
 
 def _bounded_by(assign: cst.Assign, name: str, editor: Editor) -> cst.Assign | None:

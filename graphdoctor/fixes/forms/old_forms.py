@@ -7,6 +7,7 @@ import libcst as cst
 from graphdoctor.fixes.analysis.namespaces import is_builtin
 from graphdoctor.fixes.analysis.purity import called, calls, words
 from graphdoctor.fixes.analysis.types import assigned
+from graphdoctor.fixes.analysis.uses import is_elsewhere
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import is_tensor, tensor_of
@@ -99,6 +100,21 @@ def written_data(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     text = f"{editor.code(target)}.copy_({editor.code(statement.value)})"
     reason = "The values are copied: the shape and dtype must be the same, and what shares the old memory sees them."
     return FixPlan((editor.replace(statement, text),), "unsafe", reason)
+
+
+def detached(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``target.requires_grad = False`` of a name of the function becomes ``target = target.detach()``."""
+    statement, place = editor.statement_of(hit.place), hit.place
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1 or not isinstance(place, cst.Attribute):
+        return Refusal("This does not set the flag of one tensor.")
+    is_flag = statement.targets[0].target is place and place.attr.value == "requires_grad"
+    if not is_flag or editor.code(statement.value) != "False":
+        return Refusal("This does not turn off the gradient of one tensor.")
+    if not isinstance(place.value, cst.Name) or is_elsewhere(place.value.value, statement, editor):
+        return Refusal("The tensor is no name of the function, so other code may read its flag.")
+    name = place.value.value
+    reason = "Values and memory are the same; the tensor that the caller has keeps its own flag."
+    return FixPlan((editor.replace(statement, f"{name} = {name}.detach()"),), "unsafe", reason)
 
 
 def identity(hit: Hit, editor: Editor) -> FixPlan | Refusal:

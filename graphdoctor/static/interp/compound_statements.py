@@ -76,9 +76,10 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     body = node.orelse.body if type(node.orelse) is cst.Else else None
     if verdict is False:
         conditions.keep_missing(interpreter, node.test)
+    fills = verdict is not True and first_call.runs_once_unless(interpreter, node)
     if verdict is not True:
         with interpreter.path(
-            conditional=verdict is None, untaken=sample is True, muted=verdict is None and only_raises(body)
+            conditional=verdict is None, untaken=sample is True or fills, muted=verdict is None and only_raises(body)
         ):
             conditions.narrow(interpreter, node.test, positive=False)
             if type(node.orelse) is cst.If:
@@ -101,7 +102,7 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     passed_by = (
         _leaves(node.body if sample else body) if sample is not None else frame.guessed and _ends(node.body, body)
     )
-    if verdict is None and passed_by:
+    if (verdict is None and passed_by) or (fills and body is None):
         frame.untaken = True
     if verdict is None and len(frame.returns) > returned and not predicates.asks_for_kind(node.test):
         frame.may_be_left = True

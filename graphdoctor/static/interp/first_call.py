@@ -7,7 +7,7 @@ sample that the file declares is a fresh module, and there the branch runs, as f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -25,6 +25,41 @@ def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
     if any(_fills(interpreter, node.body, receiver, name) for receiver, name in tested):
         return True
     return any(_clears(interpreter, node.body, receiver, name) for receiver, name in flags)
+
+
+def runs_once_unless(interpreter: Interpreter, node: cst.If) -> bool:
+    """Whether what runs where the test of ``node`` is false makes it true for all later calls.
+
+    That is the other branch, or the rest of the function where the first returns: ``if self.table is not None: return
+    self.table``, and then ``self.table = build()``.
+    """
+    function = interpreter.frame.function
+    if interpreter.has_sample or not interpreter.frame.compiled or function is None:
+        return False
+    rest: Sequence[cst.CSTNode] = ()
+    if type(node.orelse) is cst.Else:
+        rest = (node.orelse.body,)
+    elif node.orelse is None and _returns(node.body):
+        lines = list(function.body.body) if isinstance(function.body, cst.BaseSuite) else []
+        place = next((number for number, line in enumerate(lines) if line is node), len(lines))
+        rest = lines[place + 1 :]
+    tested = _kept(interpreter, _set(node.test)) if rest else []
+    return any(_fills(interpreter, part, receiver, name) for part in rest for receiver, name in tested)
+
+
+def _returns(block: cst.BaseSuite) -> bool:
+    last = block.body[-1] if block.body else None
+    return type(last) is cst.SimpleStatementLine and type(last.body[-1]) is cst.Return
+
+
+def _set(test: cst.BaseExpression) -> list[tuple[str, str]]:
+    """The attribute or name that must have a value for ``test``."""
+    if type(test) is cst.Comparison and len(test.comparisons) == 1:
+        part = test.comparisons[0]
+        return _place(test.left) if type(part.operator) is cst.IsNot and _is_none(part.comparator) else []
+    if type(test) is cst.Call and type(test.func) is cst.Name and test.func.value == "hasattr":
+        return _named(test)
+    return _flags(test) if type(test) in (cst.Attribute, cst.Name) else []
 
 
 def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -59,7 +94,7 @@ def _clears(interpreter: Interpreter, block: cst.BaseSuite, receiver: str, name:
     return cleared and function is not None and all(map(_is_false, _stores(function.body, receiver, name)))
 
 
-def _fills(interpreter: Interpreter, block: cst.BaseSuite, receiver: str, name: str) -> bool:
+def _fills(interpreter: Interpreter, block: cst.CSTNode, receiver: str, name: str) -> bool:
     """Whether ``block`` gives ``receiver.name`` a value that stays."""
     stored = list(_stores(block, receiver, name))
     for called in _methods(interpreter, block, receiver):

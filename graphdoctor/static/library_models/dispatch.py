@@ -65,7 +65,7 @@ def call_external(
     if top == "torch":
         return torch_functions.call_torch(interpreter, node, qualname, args, kwargs)
     if top in ("numpy", "np"):
-        return numpy_functions.call_numpy(interpreter, qualname, args, kwargs)
+        return numpy_functions.call_numpy(interpreter, node, qualname, args, kwargs)
     if top == "einops" or qualname.startswith("xformers.ops"):
         return _rearranged(args)
     return _call_python(interpreter, node, qualname, args, kwargs)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import libcst as cst
+
 from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.domain.value_functions import holds_tensor, options
 from graphdoctor.static.domain.values import UNKNOWN, Const, ExternalObject, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.interp.interpreter import Interpreter
@@ -13,9 +16,13 @@ from graphdoctor.static.library_models import literals
 Kwargs = dict[str, Value]
 
 
-def call_numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def call_numpy(
+    interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
     """The result of a function or class of numpy, by its dotted name. Dynamo traces arrays as tensors."""
     name = qualname.rpartition(".")[2]
+    if qualname in _SIZES:
+        _read_sizes(interpreter, node, name, [*(args[k] for k in _SIZES[qualname] if k < len(args))])
     if torch_tables.dtype_of(name) is not None and args and name not in ("bool", "int", "float"):
         is_input = not interpreter.frame.compiled
         return Tensor(torch_tables.dtype_of(name), 0, numpy=True, argument=is_input, constant=is_input)
@@ -47,6 +54,22 @@ def call_numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...],
     # A numpy scalar that eager code computed is an input of the graph with a known value.
     is_input = ndim == 0 and not interpreter.frame.compiled
     return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
+
+
+#: Functions that make an array, and the positions of what says how large it is.
+_SIZES = {
+    "numpy.arange": (0, 1, 2), "numpy.zeros": (0,), "numpy.ones": (0,), "numpy.empty": (0,), "numpy.full": (0,),
+    "numpy.eye": (0, 1), "numpy.linspace": (2,),
+}  # fmt: skip
+
+
+def _read_sizes(interpreter: Interpreter, node: cst.CSTNode, name: str, sizes: list[Value]) -> None:
+    """Emit ``Convert`` for tensor data that says how large an array is: ``np.arange(0, np.array(x.shape)[1])``."""
+    for size in sizes:
+        parts = size.items if isinstance(size, Seq) and size.items is not None else (size,)
+        read = next((part for part in parts if isinstance(part, Tensor)), None)
+        if read is not None:
+            interpreter.emit(Convert, node, value=read, to="size", how=f"np.{name}")
 
 
 #: Functions that reduce an array to one number where no axis is given.

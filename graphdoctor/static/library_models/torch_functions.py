@@ -15,6 +15,7 @@ from graphdoctor.static.domain.values import (
     Const,
     External,
     ExternalObject,
+    OneOf,
     Partial,
     PythonValue,
     Seq,
@@ -88,6 +89,9 @@ def _new_layer(interpreter: Interpreter, qualname: str, args: tuple[Value, ...])
     if frame.compiled and frame.function is not None and frame.function.name == "__init__":
         # Dynamo gives up a constructor at the first layer that it builds, and does not look at the rest.
         frame.muted = True
+    if qualname.endswith((".ModuleList", ".ModuleDict")) and args and isinstance(args[0], OneOf):
+        # Branches made the children: there is one container for each choice.
+        return join(*(torch_layers.new_layer(qualname, (choice,)) for choice in args[0].options))
     return torch_layers.new_layer(qualname, args)
 
 
@@ -114,6 +118,9 @@ def _call_in_tensor_namespace(
     read_numbers(interpreter, node, qualname, args, kwargs)
     if name == "matrix_rank":
         return Tensor("int", 0)
+    if package == "torch.sparse" and name.endswith("Tensor"):
+        # A class of the old kind: `torch.sparse.FloatTensor(indices, values, size)`.
+        return Tensor(torch_tables.dtype_of(name.removesuffix("Tensor").lower()), sparse=True)
     is_max_pool = package == "torch.nn.functional" and name.startswith(("max_pool", "adaptive_max_pool"))
     if is_max_pool and "return_indices" in kwargs:
         return Seq("tuple", (Tensor("float"), Tensor("int")))

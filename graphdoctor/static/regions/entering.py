@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import libcst as cst
 
 from graphdoctor.static.domain.frames import Frame
@@ -16,11 +14,9 @@ from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
     Compiled,
-    Const,
     ExternalObject,
     Function,
     Instance,
-    PythonValue,
     Seq,
     Value,
 )
@@ -28,6 +24,7 @@ from graphdoctor.static.interp import arguments, calls, definitions, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.offered import NO_METHODS
+from graphdoctor.static.regions.setters import may_be_set, or_given
 from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
 
@@ -98,7 +95,9 @@ def entry_function(target: Value) -> Function | None:
 def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:
     """An object of a module class made with unknown arguments (the values of their annotations and defaults)."""
     made = objects.instantiate(interpreter, info.node, Class(info), (), _optional(interpreter, info))
-    return made if isinstance(made, Instance) else Instance(info)
+    module = made if isinstance(made, Instance) else Instance(info)
+    may_be_set(module)
+    return module
 
 
 def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
@@ -116,18 +115,9 @@ def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
         if default == NONE and param.annotation is not None:
             declared = arguments.annotated_value(interpreter, init.info, param.annotation.annotation)
             arguments_by_name[param.name.value] = join(declared, NONE)
-        elif default == NONE:
-            arguments_by_name[param.name.value] = join(UNKNOWN, NONE)
-        elif isinstance(default, Const) and default.value in (0, 1) and _is_switch(default.value):
-            arguments_by_name[param.name.value] = PythonValue(type(default.value).__name__)
-        elif isinstance(default, Const) and isinstance(default.value, str):
-            arguments_by_name[param.name.value] = join(default, PythonValue("str"))
+        elif default is not None and or_given(default) is not default:
+            arguments_by_name[param.name.value] = or_given(default)
     return arguments_by_name
-
-
-def _is_switch(default: Any) -> bool:
-    """Whether a default is a flag, or a probability or factor that does nothing: 0, or 1.0, while 1 is a size."""
-    return type(default) is not int or default == 0
 
 
 def was_called(interpreter: Interpreter, function: Function) -> bool:

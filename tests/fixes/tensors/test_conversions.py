@@ -40,6 +40,7 @@ def source_of(body: str) -> str:
         ("s = x.mean().item()\nreturn x / max(1.0, s)", ".item"),
         ("s = x.max().item()\nreturn x.clamp(-s, s) / s", ".item"),
         ("s = x.mean().item()\nreturn torch.clamp(x, min=s * 0.5, max=s)", ".item"),
+        ("s = x.max()\ns = float(s)\nreturn x / s", "float"),
     ],
 )
 def test_kept_tensor_gives_the_same_in_one_graph(make: Any, runner: Any, body: str, marker: str) -> None:

@@ -13,6 +13,7 @@ from graphdoctor.fixes.forms.devices import device_arguments
 from graphdoctor.fixes.forms.gradients import grad_flag_in_eager
 from graphdoctor.fixes.forms.old_forms import (
     constant_without_gradient,
+    detached,
     drawn_integers,
     identity,
     plain_variable,
@@ -288,6 +289,11 @@ TABLE: list[Row] = [
     (drawn_integers, "return x.random_(to=2)", CALL, UNKNOWN, "The bounds of random_ are not its first arguments."),
     (written_data, "return x", NAME_X, UNKNOWN, "This does not store into the data of one tensor."),
     (written_data, "x.grad = y", (cst.Attribute, "x.grad"), UNKNOWN, "This does not store into the data of one tensor."),
+    (detached, "return x", NAME_X, UNKNOWN, "This does not set the flag of one tensor."),
+    (detached, "x.requires_grad = n > 1\nreturn x", (cst.Attribute, "x.requires_grad"), UNKNOWN,
+     "This does not turn off the gradient of one tensor."),
+    (detached, "y.x.requires_grad = False\nreturn x", (cst.Attribute, "y.x.requires_grad"), UNKNOWN,
+     "The tensor is no name of the function, so other code may read its flag."),
     (identity, "return g(x)", CALL, UNKNOWN, "This does not compute the hash of a tensor."),
     (identity, F + "    return hash(x)\n\n\nid = 3\n", CALL, UNKNOWN,
      "The name hash or id may stand for something else in this file."),

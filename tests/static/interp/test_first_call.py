@@ -44,6 +44,10 @@ def untaken(events, body: str, after: str = "") -> list[bool]:
         "if self.first and x.shape[0] < 8:\n    print(1)\n    self.first = False",
         "if self.table is None:\n    print(1)\n    self.table, self.kind = x.sum(0), 'full'",
         "if self.table is None:\n    print(1)\n    (self.kind, self.table) = x.split(2)",
+        "if self.table is not None:\n    return self.table\nprint(1)\nself.table = x.sum(0)",
+        "if self.ready:\n    return x\nprint(1)\nself.ready = True",
+        "if hasattr(self, 'seen'):\n    return self.seen\nprint(1)\nself.seen = x",
+        "if self.table is not None:\n    x = x + self.table\nelse:\n    print(1)\n    self.table = x.sum(0)",
     ],
 )
 def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body):
@@ -62,6 +66,10 @@ def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body
         "if not self.ready:\n    print(1)\n    self.kind, self.ready = 'full', self.ready + 1",
         "if self.training:\n    print(1)\n    self.training = False",
         "if self.first:\n    print(1)\n    self.first = False\nself.first = x.shape[0] > 2",
+        "if self.table is not None:\n    return self.table\nprint(1)\nself.kind = 'full'",
+        "if self.table is not None:\n    x = x + self.table\nprint(1)\nself.table = x.sum(0)",
+        "if self.table is not None:\n    return self.table\nprint(1)\nself.table = x.sum(0)\nself.table = None",
+        "if self.training:\n    return x\nprint(1)\nself.training = True",
     ],
 )
 def test_one_that_later_calls_may_take_again_is_not(events, body):
