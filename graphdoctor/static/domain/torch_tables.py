@@ -284,6 +284,10 @@ MARKS_DYNAMIC = frozenset((
 #: Bases whose forward calls ``update`` and ``compute``.
 METRICS = ("torchmetrics.Metric", "torchmetrics.metric.Metric")
 
+#: The modules whose trainer compiles the steps below with the forward, where the module was compiled.
+STEPPED = tuple(f"{package}.LightningModule" for package in ("lightning", "lightning.pytorch", "pytorch_lightning"))
+STEPS = ("training_step", "validation_step", "test_step", "predict_step")
+
 #: Bases whose step users compile.
 OPTIMIZERS = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
 

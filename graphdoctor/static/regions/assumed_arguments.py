@@ -76,12 +76,13 @@ def _is_plain_dict(annotation: cst.Annotation | None) -> bool:
 def _is_called(info: FunctionInfo) -> bool:
     """Whether calling an object passes its arguments to ``info``: a forward, or a method that a forward calls.
 
-    That is ``update`` of a metric, or a method that the forward of a base in another package calls.
+    That is ``update`` of a metric, what a trainer calls, or what the forward of a base in another package calls.
     """
     if info.owner is None or info.name == "forward":
         return info.name == "forward"
     metric = info.name == "update" and info.owner.derives(*torch_tables.METRICS)
-    return metric or (info.name.startswith("forward_") and info.owner.lookup("forward") is None)
+    step = info.name in torch_tables.STEPS and info.owner.derives(*torch_tables.STEPPED)
+    return metric or step or (info.name.startswith("forward_") and info.owner.lookup("forward") is None)
 
 
 def _is_by_custom(value: Value) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
@@ -90,6 +91,14 @@ def entry_function(target: Value) -> Function | None:
                 if isinstance(option, Function):
                     return option.to(target)
     return None
+
+
+def compiled_steps(target: Value) -> list[Function]:
+    """The methods that a trainer compiles with the forward of ``target``: ``training_step`` of a LightningModule."""
+    if not isinstance(target, Instance) or not target.info.derives(*torch_tables.STEPPED):
+        return []
+    found = (target.info.lookup(name) for name in torch_tables.STEPS)
+    return [step.to(target) for step in found if isinstance(step, Function)]
 
 
 def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:

@@ -38,7 +38,7 @@ from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.counterparts import enter_counterparts
 from graphdoctor.static.regions.data_transforms import is_data_transform
-from graphdoctor.static.regions.entering import default_module, enter, entry_function, was_called
+from graphdoctor.static.regions.entering import compiled_steps, default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
     NOT_MODULES,
@@ -203,6 +203,8 @@ def _enter_compiled(interpreter: Interpreter, module: ModuleInfo, compiles: list
                 entered |= enter(interpreter, module, option)
                 if expected := _expected(interpreter, option):
                     enter(interpreter, module, option, (), expected)
+                for step in compiled_steps(option):
+                    enter(interpreter, module, step)
     return entered
 
 
