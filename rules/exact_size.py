@@ -3,12 +3,13 @@
 What: `range(x.shape[0])`, a `for` over a tensor, or `x.shape[0] == 3`, in a file that compiles with `dynamic=True`,
 marks a dimension as dynamic, or whose `graphdoctor_variants()` differ in size.
 
-Why: A loop over a size is unrolled, so the size becomes a constant of the graph and each new one compiles again.
-A comparison compiles once for each answer. With `mark_dynamic` both raise a ConstraintViolationError where the size is
-made a constant.
+Why: What is compiled holds for the sizes that it was compiled for: a loop over a size is unrolled, and each new size
+compiles again; a comparison compiles once for each answer, and with a number that changes from call to call, such as
+the last length, each time. With `mark_dynamic` both raise a ConstraintViolationError where the size is made a constant.
 
 Fix: Work on the whole tensor in place of a loop: a batched operator, `torch.cumsum`, `torch.vmap`. Decide by size in
-the code that calls the compiled function, or pad to a few sizes.
+the code that calls the compiled function, or pad to a few sizes. Compute a table that is kept for the last length once,
+in `__init__`, for the greatest length, and cut it to the length of each call.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ WORDING = {
     "range": "unrolls a loop over a size: each new size recompiles",
     "iterate": "unrolls a loop over a tensor: each new size recompiles",
     "compare": "compares a size: one compilation for each answer",
+}
+
+ADVICE = {
+    "range": "work on the whole tensor, or pad to a few sizes before the call",
+    "iterate": "work on the whole tensor, or pad to a few sizes before the call",
+    "compare": "decide before the call; of what is kept for the last size, make one for the greatest in `__init__`",
 }
 
 VARIANTS = """
@@ -143,9 +150,7 @@ def check_specialise(event: Specialise) -> Hit | None:
     if event.how == "compare" and (in_assert(event) or _only_checks(event)):
         # The other answer is an error, and no compilation.
         return None
-    return Hit(
-        event, f"{code(event)} {WORDING[event.how]}", "work on the whole tensor, or decide before the call", "likely"
-    )
+    return Hit(event, f"{code(event)} {WORDING[event.how]}", ADVICE[event.how], "likely")
 
 
 def _only_checks(event: Specialise) -> bool:

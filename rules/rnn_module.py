@@ -175,6 +175,33 @@ class Net(nn.Module):
     def forward(self, x):
         return self.layers[0](x)[0]  # GB0014
 """,
+    """\
+# torch <2.15
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, kind=None):
+        super().__init__()
+        self.rnn = nn.GRU(8, 8)
+        self.kind = kind
+
+    def scan(self, x):
+        if self.rnn.dropout:  # GB0014
+            raise NotImplementedError("no dropout")
+        for _ in range(self.rnn.num_layers):
+            x = x * self.rnn.hidden_size
+        return x
+
+    def forward(self, x):
+        return x + 1 if self.kind == "other" else self.scan(x) * 2
+
+
+def graphdoctor_target():
+    import torch
+
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 CLEAN = (

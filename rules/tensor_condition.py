@@ -687,8 +687,9 @@ def _suggestion(event: Truth) -> str:
         return optional
     if tensor is not None and tensor.numpy:
         return (
-            "numpy values are tensor data here: compute what follows from sizes and settings with Python numbers, pass "
-            "random numbers as arguments, and compute the rest in torch, with `torch.where`"
+            "numpy values are tensor data here: make Python numbers of settings in `__init__` (`float(rate)`, "
+            "`rates.tolist()`), compute what follows from sizes with Python numbers, pass random numbers as arguments, "
+            "and compute the rest in torch, with `torch.where`"
         )
     return SUGGESTIONS.get(event.context, "compute both branches and select with `torch.where`, or use `torch.cond`")
 

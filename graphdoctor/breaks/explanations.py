@@ -334,6 +334,11 @@ def remedy_of_error(message: str) -> str:
 
     Of an output of a CUDA graph that was read too late, torch's own advice names a call that does not keep it.
     """
+    if "Default process group has not been initialized" in message:
+        return (
+            'make a process group of one where the model is built: `torch.distributed.init_process_group("gloo", '
+            "store=torch.distributed.HashStore(), rank=0, world_size=1)`"
+        )
     if "of CUDAGraphs that has been overwritten by a subsequent run" not in message:
         return ""
     if "gradient tensor" in message:

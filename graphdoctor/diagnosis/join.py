@@ -18,6 +18,7 @@ from graphdoctor.diagnosis import exports
 from graphdoctor.diagnosis.numpy_scalars import with_cause
 from graphdoctor.diagnosis.sites import all_sites, sites
 from graphdoctor.model.findings import Finding, Location
+from graphdoctor.syntax.arms import are_exclusive
 from graphdoctor.syntax.passed_over import may_be_passed_over
 
 if TYPE_CHECKING:
@@ -347,9 +348,14 @@ class _Traced:
         return self._not_reached_yet(finding)
 
     def _not_reached_yet(self, finding: Finding) -> Finding:
-        """``finding``, worded for a line after the one where Dynamo gave its function up."""
+        """``finding``, worded for a line after the one where Dynamo gave its function up.
+
+        A line of which a call runs either that one or this one does not wait for it.
+        """
         place = finding.location
-        at, line = min(self._ends(finding), default=(place.line, 0))
+        text = self.texts.get(place.path, "")
+        ends = [end for end in self._ends(finding) if not are_exclusive(text, end[0], place.line)]
+        at, line = min(ends, default=(place.line, 0))
         if at >= place.line or self._fails_at(place):
             # With fullgraph=True compiling gets as far as the line where it fails.
             return finding

@@ -12,7 +12,9 @@ from graphdoctor.model.findings import Severity
 from graphdoctor.static.domain.events import Block, Call, Compile, Event
 from graphdoctor.static.interp.interpreter import Budget, EventSink
 from graphdoctor.static.rule import Hit, Rule
+from graphdoctor.syntax.arms import comes_first
 from graphdoctor.syntax.module import SourceModule
+from graphdoctor.syntax.passed_over import may_be_passed_over
 
 TOO_LARGE = "too large to analyse completely; what was found so far is reported"
 
@@ -149,7 +151,7 @@ class Audience(EventSink):
         found: dict[tuple[str, int], tuple[Rule, list[int]]] = {}
         ends = self._ends()
         for number, (rule, hit) in enumerate(self.hits):
-            if rule.leaves_function and _start(hit) > ends.get(_function(rule, hit), _start(hit)):
+            if rule.leaves_function and any(_ends_before(end, hit) for end in ends.get(_function(rule, hit), ())):
                 continue
             found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(number)
         places = [
@@ -158,14 +160,27 @@ class Audience(EventSink):
         ]
         return [place for place in places if place.fullgraph or not place.hits[0].only_fullgraph]
 
-    def _ends(self) -> dict[_FunctionKey, _Start]:
-        """From where on functions are not traced, by rule and function: where a hit surely ends it first."""
-        found: dict[_FunctionKey, _Start] = {}
+    def _ends(self) -> dict[_FunctionKey, list[Hit]]:
+        """By rule and function the hits that surely end it: nothing that runs after one is traced."""
+        found: dict[_FunctionKey, list[Hit]] = {}
         for rule, hit in self.hits:
-            if rule.leaves_function and _breaks(rule, hit) and not hit.event.site.conditional:
-                key = _function(rule, hit)
-                found[key] = min(_start(hit), found.get(key, _start(hit)))
+            if rule.leaves_function and _breaks(rule, hit):
+                found.setdefault(_function(rule, hit), []).append(hit)
         return found
+
+
+def _ends_before(end: Hit, hit: Hit) -> bool:
+    """Whether ``end`` runs whenever its function comes to ``hit``, and before it."""
+    if _start(end) >= _start(hit):
+        return False
+    if not end.event.site.conditional:
+        return True
+    # The whole call may be under a condition, which both share.
+    module = end.event.site.module
+    place = module.location(end.place)
+    span = (place.line, place.column, place.end_line, place.end_column)
+    first = comes_first(module.text, place.line, module.location(hit.place).line)
+    return first and not may_be_passed_over(module.text, span)
 
 
 def _function(rule: Rule, hit: Hit) -> _FunctionKey:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from graphdoctor.breaks import registry
 from graphdoctor.breaks.explanations import WORDS, in_plain_words, remedy_of_error
 from graphdoctor.breaks.messages import Message
@@ -105,3 +107,12 @@ def test_errors_about_memory_of_a_cuda_graph_say_what_keeps_it() -> None:
     )
     assert remedy_of_error(OVERWRITTEN.format("gradient tensor")).startswith("set the gradients to None")
     assert remedy_of_error("the file has been overwritten by a subsequent run") == ""
+
+
+def test_a_model_that_asks_for_its_ranks_gets_a_group_of_one() -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.distributed.is_available():
+        pytest.skip("torch without torch.distributed")
+    with pytest.raises(ValueError) as raised:
+        torch.distributed.get_world_size()
+    assert "world_size=1" in remedy_of_error(str(raised.value))

@@ -213,6 +213,19 @@ def test_what_follows_a_recurrent_layer_in_its_function_was_never_traced(build: 
     assert joined[1].message.endswith(": a graph break once compiling gets past line 3")
 
 
+def test_the_other_arm_of_a_condition_does_not_wait_for_the_one_that_broke(build: Any) -> None:
+    text = "def f(x, way):\n    if way:\n        print(x)\n    elif x.ndim:\n        print(x)\n    print(x)\n"
+    other, after = (
+        replace(build.finding(line, 9, function="f"), message=f"print(): {consequence()}") for line in (5, 6)
+    )
+    brk = build.brk(3, 9, function="f", whole_frame=True, dropped=(build.frame("m.py", 3, "f"),))
+    joined = join([other, after], [build.run(brk, lines={1, 2, 3, 6})], RULES, texts={"m.py": text})
+    assert [(f.status, f.message) for f in joined[:2]] == [
+        ("not-reached", f"print(): {consequence()}"),
+        ("static-only", "print(): a graph break once compiling gets past line 3"),
+    ]
+
+
 def test_where_nothing_was_compiled_nothing_was_split(build: Any) -> None:
     finding = replace(build.finding(), message=f"print(): {consequence()}")
     messages = [

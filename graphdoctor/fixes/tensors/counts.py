@@ -17,7 +17,9 @@ from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-_REASON = "A number of `{length}` or more is an error; `bincount` made the result longer."
+_REASON = (
+    "Counts into `{length}` zeros: a number of `{length}` or more is an error, where `bincount` made the result longer."
+)
 _DISTINCT = (
     "Only the number of values is used: neighbours that differ are counted, and the values are no longer computed."
 )

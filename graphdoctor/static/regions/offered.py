@@ -46,7 +46,8 @@ def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Functio
     if any(base.startswith(DATASETS) for info in classes if info.module is module for base in info.externals):
         return []
     named = [value for name, value in defined(module) if name in public]
-    return [option for option in named if isinstance(option, Function) and option.info.module is module]
+    functions = [option for option in named if isinstance(option, Function) and option.info.module is module]
+    return [function for function in functions if not _is_coroutine(function)]
 
 
 #: Methods that torch calls for another: ``transform(x)`` calls ``_call``.
@@ -296,7 +297,13 @@ def _run_by(info: ClassInfo, method: Function) -> list[Function]:
 
 def _methods(info: ClassInfo) -> list[Function]:
     named = [v for name, v in info.attrs.items() if not name.startswith("_") or name in _CALLED_BY_TORCH]
-    return [value for value in named if isinstance(value, Function) and not value.info.markers & NO_METHODS]
+    methods = [value for value in named if isinstance(value, Function) and not value.info.markers & NO_METHODS]
+    return [method for method in methods if not _is_coroutine(method)]
+
+
+def _is_coroutine(function: Function) -> bool:
+    """Whether a call only makes an object that an event loop runs, which nobody compiles: ``async def``."""
+    return isinstance(function.info.node, cst.FunctionDef) and function.info.node.asynchronous is not None
 
 
 #: Decorators whose functions are not called with an object.

@@ -236,7 +236,8 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
         if again or not _reached(interpreter, info):
             enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), again=again)
     for part in forward_parts(module, partial(default_module, interpreter)):
-        enter(interpreter, module, part)
+        if not works_on_the_host(interpreter, part):
+            enter(interpreter, module, part)
     for info in classes:
         if info.name in public:
             enter_counterparts(interpreter, module, info, instances)

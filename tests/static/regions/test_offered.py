@@ -256,6 +256,14 @@ def test_parts_of_a_forward_that_another_package_has_are_regions(events):
             def init_weights(self, x):
                 return x if x.sum() > 1 else -x
 
+            async def forward_later(self, x):
+                return x if x.sum() > 1 else -x
+
+            def forward_backward(self, x):
+                loss = x.mean() if x.sum() > 1 else -x.mean()
+                loss.backward()
+                return loss
+
         class Layer(torch.nn.TransformerEncoderLayer):
             def forward_ff(self, x, scale=None):
                 return x if x.sum() > 2 else -x
