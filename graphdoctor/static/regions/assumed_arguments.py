@@ -121,8 +121,9 @@ _NO_NUMBERS = {Tensor, Unknown, type(None)}
 #: Names of forward's arguments that are Python values by custom.
 _NOT_TENSORS = words(
     """
-    config mode kwargs args idx name step batch_idx layer_idx size shape epoch epochs current_epoch cur_epoch max_epochs
-    global_step current_step cur_step total_steps max_steps iteration iterations max_len max_length seed verbose
+    config mode kwargs args idx name step batch_idx layer_idx size shape shapes epoch epochs current_epoch cur_epoch
+    max_epochs global_step current_step cur_step total_steps max_steps iteration iterations max_len max_length seed
+    verbose
     """
 )
 #: Counts, and flags.

@@ -127,3 +127,10 @@ def test_a_flag_of_a_constructor_may_have_its_other_state(events) -> None:
                 return x
     """)
     assert [e.qualname for e in seen if isinstance(e, Call)] == ["torch.Tensor.item"]
+
+
+@pytest.mark.parametrize(("name", "count"), [("shapes", 0), ("points", 1)])
+def test_shapes_are_numbers_by_custom(events, name, count) -> None:
+    source = NET.replace("forward(self, batch)", f"forward(self, batch, {name})")
+    found = events(source.format(statement=f"width, height = {name}[0][1]; width = int(width)"))
+    assert sum(isinstance(e, Convert) and e.to == "int" for e in found) == count
