@@ -25,7 +25,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.checks import assert_length, skip_comparison
 from graphdoctor.static.domain.events import Assert, Call, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
-from graphdoctor.static.domain.values import Const, Instance, Mapping, OneOf, Seq, Tensor, TorchModule, Value
+from graphdoctor.static.domain.values import NONE, Const, Instance, Mapping, OneOf, Seq, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence, in_assert, is_handled
@@ -235,6 +235,17 @@ def f(x, mask=None):
     assert mask is None or mask.shape == x.shape, f"mask does not fit {x.shape}"
     return x.log()
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x, mask: torch.Tensor | None = None, bias: torch.Tensor | None = None):
+        assert not mask, "masks are not supported"
+        assert not mask and not bias
+        return x.softmax(-1) if mask is None else x.masked_fill(mask, 0.0)
+""",
 )
 
 
@@ -291,6 +302,9 @@ def _is_opaque(value: Value) -> bool:
 
 def check_truth(event: Truth) -> Hit | None:
     if not in_assert(event) or not may_be_tensor(event.value) or event.context not in ("and", "or", "not", "call"):
+        return None
+    if event.context == "not" and isinstance(event.node, cst.Name) and NONE in options(event.value):
+        # That it is not given is what is asserted: a tensor of several elements raises in eager.
         return None
     return _hit(
         event,

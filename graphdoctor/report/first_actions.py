@@ -107,7 +107,7 @@ def _left_to_do(diagnosis: Diagnosis, removed: str) -> list[tuple[Finding, int]]
     ]
 
 
-def _repairs(diagnosis: Diagnosis, left: Iterable[tuple[Finding, int]], ending: Iterable[Recompile]) -> list[Action]:
+def _repairs(diagnosis: Diagnosis, left: Sequence[tuple[Finding, int]], ending: Iterable[Recompile]) -> list[Action]:
     """The actions for the findings ``left`` to do; ``ending`` are the recompiles that end with graph breaks."""
     heads = roots(diagnosis.findings)
     waiting: dict[tuple[str, int], list[int]] = {}
@@ -115,6 +115,10 @@ def _repairs(diagnosis: Diagnosis, left: Iterable[tuple[Finding, int]], ending: 
         if heads[number] == number and (line := waits_for(finding.message)):
             waiting.setdefault((finding.location.path, line), []).append(finding.location.line)
     recompiled, vain = Counter(map(recompile_place, ending)), idle(diagnosis)
+    seen = [finding for finding, _ in left if finding.status in _SEEN]
+    if len(seen) == 1 and not mends(diagnosis):
+        # Without the one break that was seen, none of them is left.
+        recompiled[place(seen[0].location)] = recompiled.total()
     repairs: list[Action] = []
     for (finding, others), *alike in _by_advice(left):
         repair = _repair(

@@ -189,6 +189,8 @@ def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosi
     there = replace(left, line=found.findings[0].location.line, verified_compilations=None)
     at_the_break = replace(unverified, dynamic=(replace(run, recompiles=(there,)),))
     assert first_actions(at_the_break)[0].effect.endswith("; 1 recompile cause goes with it")
+    one_break = replace(at_the_break, findings=found.findings[:1], dynamic=(replace(run, recompiles=(there, left)),))
+    assert first_actions(one_break)[0].effect.endswith("; 2 recompile causes go with it")
     assert against(there, at_the_break) == f"it goes with the graph break at model.py:{there.line}"
     assert [a.place for a in first_actions(replace(unverified, findings=()))] == ["model.py:900"]
     of_library = replace(left, guard="args[2] is None", path="/env/lib/python3.11/site-packages/net/layers.py")

@@ -76,6 +76,9 @@ def _unchanged(value: cst.CSTNode, editor: Editor) -> None:
     assign, function = editor.parent(value), editor.function_of(value)
     if not isinstance(assign, cst.Assign) or function is None:
         return
+    for kept in (target.target for target in assign.targets):
+        if isinstance(kept, (cst.Attribute, cst.Subscript)):
+            raise Refuse(f"`{editor.code(kept)}` keeps what is made, and all objects would share it")
     for name in (n for target in assign.targets for n in target_names(target.target)):
         for node in editor.mentions(function, name):
             outer = editor.parent(node)

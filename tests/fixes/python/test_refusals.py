@@ -214,6 +214,8 @@ TABLE: list[Row] = [
      "The code is not in a function or class at module level."),
     (hoist_constant, "a = list()\na.append(x)\nreturn a", (cst.Call, "list"), UNKNOWN,
      "`a` is changed in line 6, and all calls would share it."),
+    (hoist_constant, "self.lock = list()\nreturn x", (cst.Call, "list"), UNKNOWN,
+     "`self.lock` keeps what is made, and all objects would share it."),
     (hoist_constant, "K = 1\n" + F + "    return abs(K)\n\n\nK = 2\n", (cst.Call, "abs"), UNKNOWN,
      "`abs(K)` needs `K`, which is not known when the file is imported."),
     (hoist_constant, "K = 1\n" + F + "    return abs(K)\n\n\ndef g():\n    global K\n", (cst.Call, "abs"), UNKNOWN,
