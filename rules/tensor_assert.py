@@ -235,17 +235,6 @@ def f(x, mask=None):
     assert mask is None or mask.shape == x.shape, f"mask does not fit {x.shape}"
     return x.log()
 """,
-    """\
-import torch
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def forward(self, x, mask: torch.Tensor | None = None, bias: torch.Tensor | None = None):
-        assert not mask, "masks are not supported"
-        assert not mask and not bias
-        return x.softmax(-1) if mask is None else x.masked_fill(mask, 0.0)
-""",
 )
 
 
