@@ -11,7 +11,7 @@ _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
 
 #: What to do where nothing was run, or nothing that was run helps.
 _BY_KIND = {
-    "size": "the code decides by this size, so each gets a compilation of its own: pad to a few fixed sizes (buckets)",
+    "size": "the code needs this size as a number, so each is compiled by itself: pad to a few fixed sizes (buckets)",
     "stride": "call `.contiguous()` on it before the compiled function",
     "rank": "pass tensors of one rank (`unsqueeze`); one compilation for each rank is the least otherwise",
     "requires_grad": "keep `requires_grad` as it is once the model is compiled; set it before the first call",

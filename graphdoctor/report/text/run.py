@@ -136,7 +136,7 @@ def _effect(recompile: Recompile, fix: str, met: str, verbose: bool) -> str:
     measured = bool(fix) and recompile.verified_compilations is not None
     effect = wording.recompile_effect(recompile, fix) if measured else wording.recompile_effect(recompile)
     effect += f"; {met}" if verbose else ""
-    return f"{effect}; suggested fix: {fix}" if fix and not measured else effect
+    return f"{effect}; help: {fix}" if fix and not measured else effect
 
 
 def _verification(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
