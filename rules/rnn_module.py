@@ -176,7 +176,7 @@ class Net(nn.Module):
         return self.layers[0](x)[0]  # GB0014
 """,
     """\
-# torch <2.15
+# torch >=2.11
 import torch.nn as nn
 
 

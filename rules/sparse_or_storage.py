@@ -158,6 +158,7 @@ class Net(nn.Module):
         return torch.sparse.mm(self.graph, x.new_ones(8, 8))  # GB0015
 """,
     """\
+# torch >=2.9
 import torch
 
 

@@ -43,6 +43,7 @@ def f(x):
     return total([x, x * 2]) + 1  # GB0007
 """,
     """\
+# torch >=2.9
 import torch
 from typeguard import typechecked
 
@@ -72,6 +73,7 @@ def f(x):
     return scale(x, 2, {"a": 1}, (1, 2)) + 1
 """,
     """\
+# torch >=2.9
 import torch
 from jaxtyping import Float, jaxtyped
 
