@@ -115,8 +115,9 @@ def _parts(run: DynamicRun, first: bool, look: Look) -> Iterator[str]:
 
 
 def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
-    """Each cause once, with what helps."""
+    """Each cause once, with what helps: of several with the same advice the first says it."""
     paint = Paint(look.color)
+    said: dict[str, str] = {}
     for recompile, met in wording.recompiles(diagnosis.dynamic or ()).items():
         place = wording.recompile_place(recompile)
         title = f"{place}: recompiles" if place else "recompiles"
@@ -124,7 +125,8 @@ def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
         yield first.replace(title, paint(title, "bold"), 1)
         yield from rest
         fix = against(recompile, diagnosis)
-        yield from item(_effect(recompile, fix, met, look.verbose), 2, look.width)
+        yield from item(_effect(recompile, fix, met, look.verbose, said.get(fix, "")), 2, look.width)
+        said.setdefault(fix, place)
         if look.verbose:
             from graphdoctor.report import varied
 
@@ -132,11 +134,11 @@ def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
                 yield from item(f"= tried: {line}", 2, look.width)
 
 
-def _effect(recompile: Recompile, fix: str, met: str, verbose: bool) -> str:
+def _effect(recompile: Recompile, fix: str, met: str, verbose: bool, said: str) -> str:
     measured = bool(fix) and recompile.verified_compilations is not None
     effect = wording.recompile_effect(recompile, fix) if measured else wording.recompile_effect(recompile)
     effect += f"; {met}" if verbose else ""
-    return f"{effect}; help: {fix}" if fix and not measured else effect
+    return f"{effect}; help: {f'as for {said}' if said else fix}" if fix and not measured else effect
 
 
 def _verification(diagnosis: Diagnosis, look: Look) -> Iterator[str]:

@@ -160,6 +160,17 @@ def test_the_run_the_verification_the_broken_file_and_the_notes(rich: Diagnosis)
     assert "note: CPU run: CUDA graphs were not checked" in shown
 
 
+def test_the_same_advice_for_several_recompiles_is_said_once(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    first = replace(run.recompiles[0], remedy="pad to a few sizes", verified_compilations=None)
+    second, other = replace(first, line=18), replace(first, line=19, remedy="pass a tensor")
+    text = terminal.render(replace(rich, dynamic=(replace(run, recompiles=(first, second, other)),)))
+    shown = " ".join(text.split())
+    assert shown.count("help: pad to a few sizes") == 1
+    assert "help: as for model.py:17 " in shown and "help: pass a tensor" in shown
+
+
 def test_what_the_tool_says_of_itself_is_verbose(rich: Diagnosis) -> None:
     shown = " ".join(terminal.render(rich, VERBOSE).split())
     for line in (
