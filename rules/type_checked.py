@@ -3,10 +3,10 @@
 What: A function under `@typeguard.typechecked`; a function that beartype checks (`@beartype`, or
 `@jaxtyped(typechecker=beartype)`) with hints of jaxtyping, `Float[Tensor, "b c"]`, or of sequences, `list[Tensor]`.
 
-Why: typeguard puts calls into the function that Dynamo does not trace, and the item of a sequence at which beartype
-looks is drawn by a function in C: each splits the graph. The checks of jaxtyping fail on any tensor while a function is
-traced, which raises an error that eager code does not (https://github.com/pytorch/pytorch/issues/122093). Other hints,
-`Tensor`, `int`, `dict[str, Tensor]`, are traced by beartype.
+Why: The checks run inside the call, so Dynamo traces them with it. Those of jaxtyping fail on any tensor that is
+traced, which raises an error that eager code does not (https://github.com/pytorch/pytorch/issues/122093). The calls
+that typeguard puts into the function, and the function in C by which beartype draws the item of a sequence to look at,
+are not traced and split the graph. Other hints, `Tensor`, `int`, `dict[str, Tensor]`, are traced by beartype.
 
 Fix: Run what is compiled with `python -O`, which leaves all of these checks out, or with `JAXTYPING_DISABLE=1`, which
 leaves those of `jaxtyped` out; or take the decorator off the compiled functions, and check in the tests. With

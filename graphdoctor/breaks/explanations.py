@@ -339,6 +339,8 @@ def remedy_of_error(message: str) -> str:
             'make a process group of one where the model is built: `torch.distributed.init_process_group("gloo", '
             "store=torch.distributed.HashStore(), rank=0, world_size=1)`"
         )
+    if "Type-check error whilst checking" in message or "violates type hint <class 'jaxtyping." in message:
+        return "take the type checker off what is compiled, or run it with `python -O`, which leaves its checks out"
     if "of CUDAGraphs that has been overwritten by a subsequent run" not in message:
         return ""
     if "gradient tensor" in message:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from graphdoctor.breaks import registry
@@ -116,3 +118,15 @@ def test_a_model_that_asks_for_its_ranks_gets_a_group_of_one() -> None:
     with pytest.raises(ValueError) as raised:
         torch.distributed.get_world_size()
     assert "world_size=1" in remedy_of_error(str(raised.value))
+
+
+@pytest.mark.parametrize("checker", ["@beartype", "@jaxtyped(typechecker=beartype)"])
+def test_what_fails_in_a_check_of_types_names_the_checker(checker: str) -> None:
+    torch = pytest.importorskip("torch")
+    names: dict[str, Any] = {}
+    source = "import torch\nfrom beartype import beartype\nfrom jaxtyping import Float, jaxtyped\n"
+    exec(f'{source}{checker}\ndef f(x: Float[torch.Tensor, "rows columns"]):\n    return x * 2\n', names)
+    names["f"](torch.ones(2, 3))
+    with pytest.raises(Exception) as raised:
+        torch.compile(names["f"], backend="eager")(torch.ones(2, 3))
+    assert remedy_of_error(str(raised.value)).startswith("take the type checker off what is compiled")
