@@ -219,8 +219,7 @@ import torch
 
 
 def f(x):
-    y = x * 2
-    return torch.sparse.mm(y, y.T)
+    return torch.sparse.mm(x, x.T)
 """,
     """\
 import torch
@@ -317,7 +316,7 @@ def check_call(event: Call) -> Hit | None:
         return _hit(event, "resizes its `out=`", "make the tensor for `out=` with the shape of the result")
     if any(_is_sparse(o) for o in operands):
         return _hit(event, "works on a sparse tensor", "keep the tensor dense")
-    if event.qualname.startswith(OF_SPARSE) and event.args and _may_be_sparse(event.args[0]):
+    if event.qualname in OF_SPARSE and event.args and _may_be_sparse(event.args[0]):
         return _hit(event, "works on a sparse tensor", "keep the tensor dense", UNKNOWN)
     return None
 
@@ -341,10 +340,8 @@ def _grows(out: Value, operands: tuple[Value, ...]) -> bool:
 
 
 def _may_be_sparse(value: Value) -> bool:
-    """Whether it is not known to be dense: it comes from outside, as an argument or what the module was given."""
-    return all(
-        isinstance(o, Unknown) or (isinstance(o, Tensor) and o.argument and not o.is_known) for o in options(value)
-    )
+    """Whether nothing is known of it: the module was given it. An argument of the call is taken to be dense."""
+    return all(isinstance(option, Unknown) for option in options(value))
 
 
 def _is_sparse(value: Value) -> bool:

@@ -19,6 +19,9 @@ _CONTEXT = 2
 
 _MISSING = re.compile(r"^ModuleNotFoundError.*: No module named '([^']+)'")
 
+#: Where nothing more is known of an error.
+_CORRECT = "correct it"
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -41,12 +44,17 @@ class Failure:
         return f"{self.path}:{self.line}"
 
     @property
+    def has_remedy(self) -> bool:
+        """Whether more is known of what to do than that the error has to be corrected."""
+        return self.remedy != _CORRECT
+
+    @property
     def remedy(self) -> str:
         """What to do before the next scan. The package that a missing module comes in may have another name."""
         missing = _MISSING.search(self.text)
         if missing:
             return f"install what provides `{missing[1]}` where graphdoctor is installed"
-        return remedy_of_error(self.text) or "correct it"
+        return remedy_of_error(self.text) or _CORRECT
 
 
 def failure(diagnosis: Diagnosis) -> Failure | None:

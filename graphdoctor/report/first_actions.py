@@ -184,7 +184,8 @@ def _even(diagnosis: Diagnosis, repairs: Iterable[Action]) -> Action:
 
 def _correct(failed: Failure) -> Action:
     """The error comes first: where the code does not run, nothing else can be measured."""
-    return Action(f"correct the error: {failed.text}", failed.place, _BEFORE_ALL)
+    title = failed.remedy if failed.has_remedy else f"correct the error: {failed.text}"
+    return Action(title, failed.place, _BEFORE_ALL)
 
 
 def _is_at(action: Action, failed: Failure) -> bool:

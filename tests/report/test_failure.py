@@ -79,6 +79,14 @@ def test_the_error_is_the_first_thing_to_do_and_fixes_are_not_offered_for_it(fai
     assert safe_fixes(failed) is None
 
 
+def test_the_first_thing_to_do_is_what_is_known_to_help(failed: Diagnosis) -> None:
+    assert failed.dynamic is not None
+    detail = "TypeCheckError: Type-check error whilst checking the parameters of f. (model.py:5 in forward)"
+    checked = replace(failed, dynamic=(replace(failed.dynamic[0], detail=detail),))
+    assert first_actions(checked)[0].title.startswith("take the type checker off")
+    assert "run it with <code>python -O</code>" in page.render(checked)
+
+
 def test_what_raises_under_torch_compile_is_one_thing_to_do(failed: Diagnosis) -> None:
     place = replace(failed.findings[0].location, path="model.py", line=5, end_line=5)
     seen = replace(failed.findings[0], location=place, status="dynamic-only", suggestion="write it so", fix=None)

@@ -228,12 +228,7 @@ def define_class(interpreter: Interpreter, node: cst.ClassDef) -> Value:
             method = info.attrs.get(name)
             if isinstance(method, Function):
                 method.info.markers |= {DEFAULT_OF_LOOKUP}
-        for method in info.attrs.values():
-            if isinstance(method, Function) and isinstance(method.info.node, cst.FunctionDef):
-                # A decorator of a class checks the arguments of all its methods.
-                method.info.markers |= type_checkers.checked(
-                    interpreter, method.info.node, [(place.decorator, wrapper)]
-                )
+        type_checkers.mark_methods(interpreter, info, place.decorator, wrapper)
         if wrapper == External("torch.compile"):
             interpreter.emit(Compile, place.decorator, form="decorator", target=value, kwargs={}, used=True)
         if isinstance(wrapper, Function) and wrapper.info.module is frame.module and wrapper.info.keeps_in_table:
@@ -288,7 +283,7 @@ def parameters(params: cst.Parameters) -> Sequence[cst.Param]:
 def annotation(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
     """The value that an annotation stands for; Unknown where that does not show whether it is tensor data."""
     if type(node) is cst.Name:
-        return NONE if node.value == "None" else _plain(_peek(interpreter, node))
+        return NONE if node.value == "None" else _plain(peek(interpreter, node))
     if type(node) is cst.SimpleString:
         text = node.evaluated_value
         try:
@@ -299,10 +294,11 @@ def annotation(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
         return _union([annotation(interpreter, node.left), annotation(interpreter, node.right)])
     if type(node) is cst.Subscript:
         return _generic(interpreter, node)
-    return _plain(_peek(interpreter, node))
+    return _plain(peek(interpreter, node))
 
 
-def _peek(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
+def peek(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
+    """The value of ``node``; what evaluating it finds is not reported."""
     with interpreter.path(muted=True):
         return expressions.evaluate(interpreter, node)
 
@@ -352,7 +348,7 @@ def _plain(value: Value) -> Value:
 
 
 def _generic(interpreter: Interpreter, node: cst.Subscript) -> Value:
-    base = _peek(interpreter, node.value)
+    base = peek(interpreter, node.value)
     name = base.qualname.rpartition(".")[2] if isinstance(base, External) else ""
     inner = [e.slice.value for e in node.slice if type(e.slice) is cst.Index]
     if name == "Optional" and inner:

@@ -14,10 +14,10 @@ import libcst as cst
 
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.frames import Frame
-from graphdoctor.static.domain.program import FunctionInfo
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.domain.values import External, Function, Value
-from graphdoctor.static.interp import expressions
+from graphdoctor.static.interp import definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
 
@@ -52,12 +52,19 @@ def checked(
         for part in walk(hint):
             if type(part) is not cst.Subscript:
                 continue
-            kind = _quietly(interpreter, part.value)
+            kind = definitions.peek(interpreter, part.value)
             if _is_of_arrays(kind):
                 found.add(f"@{name}")
             elif _is_drawn(kind, part):
                 found.add(DRAWS)
     return frozenset(found)
+
+
+def mark_methods(interpreter: Interpreter, info: ClassInfo, place: cst.BaseExpression, decorator: Value) -> None:
+    """Mark the methods of the class ``info``, all of which its ``decorator`` decorates."""
+    for method in info.attrs.values():
+        if isinstance(method, Function) and method.info.owner is info and isinstance(method.info.node, cst.FunctionDef):
+            method.info.markers |= checked(interpreter, method.info.node, [(place, decorator)])
 
 
 def at_start(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> None:
@@ -82,22 +89,16 @@ def _checker(interpreter: Interpreter, place: cst.BaseExpression, value: Value) 
     if called != JAXTYPED:
         return TYPEGUARD if called == TYPEGUARD else ""
     named = [arg.value for arg in place.args if arg.keyword is not None and arg.keyword.value == "typechecker"]
-    given = _quietly(interpreter, named[0]) if named else None
+    given = definitions.peek(interpreter, named[0]) if named else None
     return given.qualname if isinstance(given, External) else ""
 
 
 def _hints(node: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
-    params = node.params
-    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+    for param in definitions.parameters(node.params):
         if param.annotation is not None:
             yield param.name.value, param.annotation.annotation
     if node.returns is not None:
         yield _RESULT, node.returns.annotation
-
-
-def _quietly(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
-    with interpreter.path(muted=True):
-        return expressions.evaluate(interpreter, node)
 
 
 def _is_of_arrays(kind: Value) -> bool:
@@ -109,4 +110,5 @@ def _is_drawn(kind: Value, hint: cst.Subscript) -> bool:
     if not isinstance(kind, External):
         return False
     items = [element.slice.value for element in hint.slice if type(element.slice) is cst.Index]
-    return kind.qualname in _DRAWN or (kind.qualname in _TUPLES and type(items[-1]) is cst.Ellipsis)
+    of_any_length = bool(items) and type(items[-1]) is cst.Ellipsis
+    return kind.qualname in _DRAWN or (kind.qualname in _TUPLES and of_any_length)
