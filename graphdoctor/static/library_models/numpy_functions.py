@@ -67,8 +67,8 @@ def _read_sizes(interpreter: Interpreter, node: cst.CSTNode, name: str, sizes: l
     """Emit ``Convert`` for tensor data that says how large an array is: ``np.arange(0, np.array(x.shape)[1])``."""
     for size in sizes:
         parts = size.items if isinstance(size, Seq) and size.items is not None else (size,)
-        # Of `np.log(number)` nothing is known where the number is not: Dynamo evaluates it for a Python number.
-        read = next((part for part in parts if isinstance(part, Tensor) and part.ndim is not None), None)
+        # Of others it is not sure that they are data: Dynamo evaluates `2 * np.log(number)` of a Python number.
+        read = next((part for part in parts if isinstance(part, Tensor) and part.dtype == "int"), None)
         if read is not None:
             interpreter.emit(Convert, node, value=read, to="size", how=f"np.{name}")
 

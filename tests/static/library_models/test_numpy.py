@@ -10,7 +10,7 @@ import torch
 from torch._dynamo.testing import CompileCounter
 
 from graphdoctor.lint.engine import analyse
-from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.events import Convert, Truth
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,18 @@ def test_a_number_that_a_constructor_takes_out_of_an_array_is_one(
     counter = CompileCounter()
     torch.compile(namespace["Net"](), backend=counter)(torch.ones(2, 6))
     assert (counter.frame_count != 1 or counter.op_count != 1) is bool(found)
+
+
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [
+        ("np.array(x.shape)[1]", 1),
+        ("2 * np.log(float(x.max()))", 0),
+        ("np.ceil(x.shape[0] / 2)", 0),
+    ],
+)
+def test_sizes_of_arrays_that_are_read(events, size, count):
+    found = events(
+        f"import numpy as np\nimport torch\n@torch.compile\ndef f(x):\n    return x * len(np.arange({size}))\n"
+    )
+    assert sum(isinstance(e, Convert) and e.to == "size" for e in found) == count
