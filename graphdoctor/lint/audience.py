@@ -179,7 +179,7 @@ def _ends_before(end: Hit, hit: Hit) -> bool:
     module = end.event.site.module
     place = module.location(end.place)
     span = (place.line, place.column, place.end_line, place.end_column)
-    first = comes_first(module.text, place.line, module.location(hit.place).line)
+    first = comes_first(module.text, place.line, _start(hit)[0])
     return first and not may_be_passed_over(module.text, span)
 
 

@@ -86,6 +86,61 @@ def test_what_a_rule_finds_behind_the_end_of_a_function_is_left_out(tmp_path):
     assert [(f.rule, f.location.line) for f in found] == [("GD502", line) for line in (11, 15, 17, 18)]
 
 
+IMPORTS_BLOCKS = """\
+import torch.nn as nn
+
+import blocks
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(8, 8)
+
+    def forward(self, x):
+        self.rnn.flatten_parameters()
+        y, _ = self.rnn(x)
+        return y
+
+
+class Net(nn.Module):
+    def __init__(self, kind=None):
+        super().__init__()
+        self.block = blocks.Block(kind)
+        self.rnn = Recurrent()
+        self.kind = kind
+
+    def forward(self, x):
+        x = self.block(x)
+        if self.kind == "rnn":
+            x = self.rnn(x)
+        return x
+"""
+
+IMPORTS_RECURRENT = """\
+import torch.nn as nn
+
+from recurrent import Recurrent
+
+
+class Block(nn.Module):
+    def __init__(self, kind=None):
+        super().__init__()
+        self.rnn = Recurrent()
+        self.kind = kind
+
+    def forward(self, x):
+        if self.kind == "rnn":
+            x = self.rnn(x)
+        return x
+"""
+
+
+def test_the_end_of_a_function_that_is_also_reached_by_an_import_of_its_file(tmp_path):
+    found = analyse(write(tmp_path, recurrent=IMPORTS_BLOCKS, blocks=IMPORTS_RECURRENT)).findings
+    assert [(f.rule, f.location.path, f.location.line) for f in found] == [("GD502", "recurrent.py", 12)]
+
+
 OFFERED = """\
 import torch
 
