@@ -212,6 +212,8 @@ class ClassInfo:
     fields: tuple[str, ...] = ()
     dataclass: bool = False
     lookups: LookupLog = field(default_factory=LookupLog)
+    #: The attributes that users may set by its own methods, computed once for all files that import it.
+    set_by_users: frozenset[str] | None = None
 
     @cached_property
     def mro(self) -> tuple[ClassInfo, ...]:

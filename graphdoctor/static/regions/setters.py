@@ -45,11 +45,19 @@ def _is_switch(default: Any) -> bool:
 def _stored(info: ClassInfo) -> Iterator[str]:
     """The attributes in which a method of ``info`` stores an argument, where the code of its class does not call it."""
     for known in info.mro:
-        for name, value in known.attrs.items():
-            if not isinstance(value, Function) or name.startswith("_") or name == "forward":
-                continue
-            if f"self.{name}(" not in known.module.source.text:
-                yield from _stores(value.info)
+        if known.set_by_users is None:
+            known.set_by_users = frozenset(_stored_by_class(known))
+        yield from known.set_by_users
+
+
+def _stored_by_class(info: ClassInfo) -> Iterator[str]:
+    text = info.module.source.text
+    for name, value in info.attrs.items():
+        if not isinstance(value, Function) or name.startswith("_") or name == "forward":
+            continue
+        stored = list(_stores(value.info))
+        if stored and f"self.{name}(" not in text:
+            yield from stored
 
 
 def _stores(method: FunctionInfo) -> Iterator[str]:
