@@ -1,6 +1,7 @@
 """What the rules of a project import; everything in ``__all__`` is stable (docs/stable.md).
 
 * ``Hit`` is what a check returns, ``FixPlan`` or ``Refusal`` what a fix returns.
+* ``Consequence`` is what a graph break costs, which the message of a hit ends with.
 * The events (``Call``, ``Truth``, ...) are what checks get; ``Site`` is where one happens.
 * ``Value`` and its helpers say what is known of an argument or an operand; ``UNKNOWN`` is nothing.
 * ``Editor`` makes the edits of a fix. It raises ``Refuse`` where an edit could change what the code means; a fix may
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.model.consequence import Consequence
 from graphdoctor.model.findings import Confidence, Edit, Location, Safety, Severity
 from graphdoctor.static.domain.events import (
     ArgumentCall,
@@ -54,6 +56,7 @@ __all__ = [
     "Compile",
     "CompiledCall",
     "Confidence",
+    "Consequence",
     "Const",
     "Convert",
     "Decide",

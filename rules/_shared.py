@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import libcst as cst
 
-from graphdoctor.breaks import consequence as costs
+from graphdoctor.model.consequence import SPLIT, Block, Consequence
 from graphdoctor.model.findings import Confidence
 from graphdoctor.static.domain.events import Call, Event, Truth
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
@@ -27,15 +27,20 @@ def code(event: Event, node: cst.CSTNode | None = None, limit: int = 60) -> str:
     return f"`{text}`" if len(text) <= limit else f"`{text[: limit - 3]}...`"
 
 
-def consequence(event: Event) -> str:
-    """What a break at ``event`` costs, as the end of a sentence."""
+def consequence(event: Event) -> Consequence:
+    """What a break at ``event`` costs."""
     block = event.site.whole_frame
     if block is None:
-        return costs.consequence()
+        return SPLIT
     if block.path == event.site.module.path:
-        return costs.consequence(block.function, block.keyword, block.line)
+        return Consequence("whole", block.function, Block(block.keyword, block.line))
     # A line of another file would be taken for one of this.
-    return costs.consequence(block.function, block.keyword, file=PurePath(block.path).name)
+    return Consequence("whole", block.function, Block(block.keyword, file=PurePath(block.path).name))
+
+
+def leaves_function(event: Event) -> Consequence:
+    """What a break at ``event`` costs where nothing of its function is compiled."""
+    return Consequence("whole", event.site.function)
 
 
 def certainty(event: Event, value: Value | None = None) -> Confidence:

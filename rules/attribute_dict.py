@@ -22,7 +22,7 @@ from graphdoctor.static.domain.named_attributes import reads_entry, stores_entry
 from graphdoctor.static.domain.values import Instance
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, consequence
+from ._shared import certainty, code, consequence, leaves_function
 
 CODE = "GD408"
 NAME = "attribute-dict"
@@ -194,13 +194,14 @@ def check_getattr(event: GetAttr) -> Hit | None:
         return None
     # What a call asks for, the graph ends at; in the middle of a read Dynamo cannot go on.
     reads = isinstance(event.node, cst.Attribute) and event.site.whole_frame is None
-    cost = f"`{event.site.function}` runs uncompiled as a whole" if reads else consequence(event)
+    cost = leaves_function(event) if reads else consequence(event)
     return Hit(
         event,
         f"{code(event)} is looked up by a method of `dict` used as `__getattr__`, and Dynamo traces no method that "
-        f"is written in C: {cost}",
+        "is written in C",
         "write `__getattr__` in Python, or read the entry: `settings['name']`",
         certainty(event),
+        consequence=cost,
     )
 
 
@@ -210,9 +211,10 @@ def check_setattr(event: SetAttr) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} is stored by a method of `dict` used as `__setattr__`, and Dynamo traces no method that is "
-        f"written in C: {consequence(event)}",
+        "written in C",
         "write `__setattr__` in Python, or store the entry: `outputs['name'] = value`",
         certainty(event),
+        consequence=consequence(event),
     )
 
 

@@ -885,9 +885,10 @@ def check_setattr(event: SetAttr) -> Hit | None:
 def _hit(event: Call | GetAttr | SetAttr, suggestion: str, value: Value | None = None) -> Hit:
     return Hit(
         event,
-        f"{code(event)} reads or changes the state of autograd: {consequence(event)}",
+        f"{code(event)} reads or changes the state of autograd",
         OWN_CHECKPOINT if is_in_own_checkpoint(event) else suggestion,
         certainty(event, value),
+        consequence=consequence(event),
     )
 
 
@@ -900,10 +901,10 @@ def _class_methods(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} calls a classmethod ({' and '.join(named)}), which is not traced when gradients flow: "
-        f"{consequence(event)}",
+        f"{code(event)} calls a classmethod ({' and '.join(named)}), which is not traced when gradients flow",
         "make it a `staticmethod` without `cls`",
         "likely",
+        consequence=consequence(event),
     )
 
 
@@ -923,9 +924,10 @@ def _own_rule(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} has a `{name}` of its own, which is not traced when gradients flow: {consequence(event)}",
+        f"{code(event)} has a `{name}` of its own, which is not traced when gradients flow",
         _RULES[name],
         "likely",
+        consequence=consequence(event),
     )
 
 
@@ -968,10 +970,11 @@ def _same_twice(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} is given `{twice}` twice, which is not traced when gradients flow: {consequence(event)}",
+        f"{code(event)} is given `{twice}` twice, which is not traced when gradients flow",
         f"give it once, or `{twice}.clone()` the second time",
         "likely",
         torch=">=2.13",
+        consequence=consequence(event),
     )
 
 

@@ -147,10 +147,10 @@ def check_call(event: Call) -> Hit | None:
         if hint not in event.kwargs and _is_compared(mask):
             return Hit(
                 event,
-                f"{code(event)} compares `{name}` with the causal mask, because `{hint}` is not given: "
-                f"{consequence(event)}",
+                f"{code(event)} compares `{name}` with the causal mask, because `{hint}` is not given",
                 f"pass `{hint}=True` for the causal mask, or `{hint}=False` for any other",
                 certainty(event, mask),
+                consequence=consequence(event),
             )
     return None
 

@@ -125,7 +125,7 @@ def check_call(event: Call) -> Hit | None:
 
 
 def _hit(event: Call, what: str, suggestion: str) -> Hit:
-    return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event))
+    return Hit(event, f"{code(event)} {what}", suggestion, certainty(event), consequence=consequence(event))
 
 
 def _is_text(value: Value) -> bool:

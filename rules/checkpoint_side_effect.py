@@ -237,7 +237,8 @@ def _hit(event: Event) -> Hit:
     statement = code(event, event.site.statement)
     return Hit(
         event,
-        f"{statement} in a checkpointed function changes state outside of it: {consequence(event)}",
+        f"{statement} in a checkpointed function changes state outside of it",
         "return the value from the function, and store it after the call of `checkpoint`",
         certainty(event),
+        consequence=consequence(event),
     )

@@ -143,15 +143,17 @@ def check_call(event: Call) -> Hit | None:
     if within(event.qualname, _SPANS):
         return Hit(
             event,
-            f"{code(event)} computes with a span of time, whose type Dynamo does not trace: {consequence(event)}",
+            f"{code(event)} computes with a span of time, whose type Dynamo does not trace",
             "pass the number of seconds to the compiled function",
             certainty(event),
+            consequence=consequence(event),
         )
     return Hit(
         event,
-        f"{code(event)} reads the clock: {consequence(event)}",
+        f"{code(event)} reads the clock",
         "measure around the call of the compiled function",
         certainty(event),
+        consequence=consequence(event),
     )
 
 

@@ -160,10 +160,11 @@ def check_call(event: Call) -> Hit | None:
     )
     return Hit(
         event,
-        f"{code(event)} {what}, which Dynamo does not trace: {consequence(event)}",
+        f"{code(event)} {what}, which Dynamo does not trace",
         suggestion,
         certainty(event),
         torch="" if untraced or asynchronous else ">=2.13",
+        consequence=consequence(event),
     )
 
 

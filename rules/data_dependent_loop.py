@@ -16,6 +16,7 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
+from graphdoctor.model.consequence import Consequence
 from graphdoctor.static.domain.events import Iterate
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -98,10 +99,10 @@ def f(x):
 def check_iterate(event: Iterate) -> Hit:
     return Hit(
         event,
-        f"the length of the loop over {code(event)} is data-dependent: each length is compiled separately, and "
-        "`fullgraph=True` fails",
+        f"the length of the loop over {code(event)} is data-dependent",
         "loop over a fixed range (all experts) and select by a mask, or work on the whole tensor",
         certainty(event, event.value),
+        consequence=Consequence("recorded", by_default="each length is compiled separately"),
     )
 
 

@@ -298,9 +298,10 @@ def check_call(event: Call) -> Hit | None:
     )
     return Hit(
         event,
-        f"{what}: {consequence(event)}",
+        what,
         SUGGESTIONS[name],
         certainty(event, operands[0]),
+        consequence=consequence(event),
     )
 
 

@@ -20,6 +20,7 @@ from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
+from graphdoctor.model.consequence import Consequence
 from graphdoctor.static.domain.events import Decide
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
@@ -168,11 +169,11 @@ def check_decide(event: Decide) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{WORDING[event.how].format(code(event))} a data-dependent number: other numbers recompile, and "
-        "`fullgraph=True` fails",
+        f"{WORDING[event.how].format(code(event))} a data-dependent number",
         "pass the number as an argument, or decide on the tensor (`torch.where`, masks, a loop over a fixed range)",
         # By default nothing breaks here, so it is reported only on lines that every trace reaches.
         "possible" if event.site.conditional else "certain",
+        consequence=Consequence("recorded", by_default="other numbers recompile"),
     )
 
 

@@ -228,11 +228,12 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} copies or reads internals that Dynamo does not trace: {consequence(event)}",
+        f"{code(event)} copies or reads internals that Dynamo does not trace",
         "use `x.clone()` for a tensor; copy modules outside the compiled function"
         if event.qualname.startswith("copy.")
         else "read the fields by name, or convert outside the compiled function",
         certainty(event),
+        consequence=consequence(event),
     )
 
 

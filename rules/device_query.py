@@ -190,10 +190,11 @@ def watches(name: str) -> bool:
 def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
-        f"{code(event)} is not traced: {consequence(event)}",
+        f"{code(event)} is not traced",
         "query it once, in `__init__` or at module level, and keep the answer",
         certainty(event),
         torch="<2.15" if event.qualname in TRACED_SINCE_2_15 else "",
+        consequence=consequence(event),
     )
 
 

@@ -198,9 +198,10 @@ def check_call(event: Call) -> Hit | None:
     name = event.qualname.removesuffix(".__call__")
     return Hit(
         event,
-        f"{code(event)} is kept out of compilation: {consequence(event)}",
+        f"{code(event)} is kept out of compilation",
         SUGGESTIONS[name],
         certainty(event),
+        consequence=consequence(event),
     )
 
 

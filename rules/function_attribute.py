@@ -19,7 +19,7 @@ from graphdoctor.static.domain.values import Class
 from graphdoctor.static.rule import Hit
 from graphdoctor.syntax.walk import children, walk
 
-from ._shared import certainty, code, consequence
+from ._shared import certainty, code, consequence, leaves_function
 
 CODE = "GD515"
 NAME = "function-attribute"
@@ -223,12 +223,13 @@ def check_getattr(event: GetAttr) -> Hit | None:
     if user is None:
         return None
     resumes = event.site.whole_frame is not None or isinstance(user, (cst.Call, cst.Comparison, cst.Subscript))
-    cost = consequence(event) if resumes else f"`{event.site.function}` runs uncompiled as a whole"
+    cost = consequence(event) if resumes else leaves_function(event)
     return Hit(
         event,
-        f"{code(event)} is an attribute of an `autograd.Function`, which Dynamo does not look up: {cost}",
+        f"{code(event)} is an attribute of an `autograd.Function`, which Dynamo does not look up",
         "keep the value in a module-level constant, or pass it to `apply`",
         certainty(event),
+        consequence=cost,
     )
 
 

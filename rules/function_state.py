@@ -130,8 +130,8 @@ def check_setattr(event: SetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"`{event.name}` is set on the function `{target.info.name}`, which Dynamo does not record: "
-        f"{consequence(event)}",
+        f"`{event.name}` is set on the function `{target.info.name}`, which Dynamo does not record",
         "keep it outside of the compiled code, or in a list or dict",
         certainty(event),
+        consequence=consequence(event),
     )

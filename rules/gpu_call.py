@@ -118,10 +118,11 @@ def check_call(event: Call) -> Hit | None:
         called = f"{code(event)} calls an `{module}`, which is not traced"
     return Hit(
         event,
-        f"{called}: {consequence(event)}",
+        called,
         ADVICE[event.qualname],
         certainty(event),
         torch=ON_SOME.get(event.qualname, ""),
+        consequence=consequence(event),
     )
 
 

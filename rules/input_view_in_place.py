@@ -113,10 +113,10 @@ def check_call(event: Call) -> Hit | None:
     method = event.qualname.rpartition(".")[2]
     return Hit(
         event,
-        f"{code(event)} changes the shape or strides of an input in place, which Dynamo does not trace: "
-        f"{consequence(event)}",
+        f"{code(event)} changes the shape or strides of an input in place, which Dynamo does not trace",
         f"bind the name to a new view with `{method.removesuffix('_')}`",
         certainty(event, event.receiver),
+        consequence=consequence(event),
     )
 
 

@@ -222,7 +222,7 @@ def check_import(event: Import) -> Hit | None:
 
 
 def _hit(event: Call | Define | Import, what: str, suggestion: str, sure: bool = True) -> Hit:
-    return Hit(event, f"{what}: {consequence(event)}", suggestion, certainty(event) if sure else "likely")
+    return Hit(event, what, suggestion, certainty(event) if sure else "likely", consequence=consequence(event))
 
 
 def _is_nested(value: Value) -> bool:

@@ -125,9 +125,10 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} converts tensor data to a Python number: {consequence(event)}",
+        f"{code(event)} converts tensor data to a Python number",
         _ELSEWHERE if _decides(event) else _KEEP,
         certainty(event, event.receiver),
+        consequence=consequence(event),
     )
 
 

@@ -175,9 +175,10 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} calls a logger: {consequence(event)}",
+        f"{code(event)} calls a logger",
         "put it under `if not torch.compiler.is_compiling():`, or log in the code that calls the model",
         certainty(event),
+        consequence=consequence(event),
     )
 
 
@@ -187,9 +188,10 @@ def check_getattr(event: GetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} reads a logger: {consequence(event)}",
+        f"{code(event)} reads a logger",
         "read the level once, outside the compiled function",
         certainty(event),
+        consequence=consequence(event),
     )
 
 

@@ -238,11 +238,12 @@ def check_subscript(event: Subscript) -> Hit | None:
     reads = "reads what the mask selects before it writes" if event.mode == "augment" else "selects by a mask"
     return Hit(
         event,
-        f"{code(event)} {reads}, so the number of elements depends on the data: {consequence(event)}",
+        f"{code(event)} {reads}, so the number of elements depends on the data",
         "keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or a sum weighted by the mask",
         "likely"
         if by_custom is not None or isinstance(event.receiver, Unknown)
         else certainty(event, mask if not isinstance(mask, Seq) else None),
+        consequence=consequence(event),
     )
 
 
@@ -266,9 +267,10 @@ def _written_where_flagged(event: Subscript) -> Hit | None:
         return None
     return Hit(
         event,
-        f"whether {code(event)} is written depends on one element, which has to be read: {consequence(event)}",
+        f"whether {code(event)} is written depends on one element, which has to be read",
         "select with `torch.where(flag, value, y)`",
         certainty(event, flag),
+        consequence=consequence(event),
     )
 
 

@@ -103,4 +103,6 @@ def check_setattr(event: SetAttr) -> Hit | None:
         )
     if f"{event.receiver.qualname}.{event.name}" not in SPLITTING:
         return None
-    return Hit(event, f"{code(event)} is not traced: {consequence(event)}", _ADVICE, certainty(event), torch=">=2.9")
+    return Hit(
+        event, f"{code(event)} is not traced", _ADVICE, certainty(event), torch=">=2.9", consequence=consequence(event)
+    )

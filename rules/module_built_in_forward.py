@@ -248,7 +248,9 @@ def check_call(event: Call) -> Hit | None:
 
 
 def _hit(event: Call, what: str, suggestion: str) -> Hit:
-    return Hit(event, f"{code(event)} {what} in compiled code: {consequence(event)}", suggestion, certainty(event))
+    return Hit(
+        event, f"{code(event)} {what} in compiled code", suggestion, certainty(event), consequence=consequence(event)
+    )
 
 
 def _made_here(value: Value) -> bool:

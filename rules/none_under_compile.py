@@ -120,9 +120,10 @@ def _hit(event: GetAttr | Subscript, receiver: Value) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} uses a value that is None under compile, where its default is left out: {consequence(event)}",
+        f"{code(event)} uses a value that is None under compile, where its default is left out",
         "set the default while compiling too: drop `and not is_compiling()`",
         "likely",
+        consequence=consequence(event),
     )
 
 

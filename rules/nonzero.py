@@ -116,9 +116,10 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"the shape of {code(event)} depends on the data: {consequence(event)}",
+        f"the shape of {code(event)} depends on the data",
         "work with the mask (`torch.where` with three arguments, `masked_fill`) or use `torch.nonzero_static`",
         certainty(event, operand),
+        consequence=consequence(event),
     )
 
 

@@ -126,9 +126,10 @@ def check_convert(event: Convert) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} converts tensor data to a Python number: {consequence(event)}",
+        f"{code(event)} converts tensor data to a Python number",
         SUGGESTIONS[event.to],
         certainty(event, event.value),
+        consequence=consequence(event),
     )
 
 

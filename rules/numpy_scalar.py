@@ -328,13 +328,14 @@ def check_convert(event: Convert) -> Hit | None:
         return None
     # A size from before a graph break is a number of the next graph, until the code has no such break.
     is_later = not plain and tensor.argument and tensor.ndim == 0 and event.to in ("index", "size")
-    cost = "this splits the graph once the break before it is gone" if is_later else consequence(event)
+    reason = f"{code(event)}: numpy results are tensor data to Dynamo, and {event.how} needs a number"
     return Hit(
         event,
-        f"{code(event)}: numpy results are tensor data to Dynamo, and {event.how} needs a number: {cost}",
+        f"{reason}: this splits the graph once the break before it is gone" if is_later else reason,
         HELP,
         certainty(event, event.value),
         severity="warning" if is_later else None,
+        consequence=None if is_later else consequence(event),
     )
 
 
@@ -352,9 +353,10 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} converts array data to Python objects: {consequence(event)}",
+        f"{code(event)} converts array data to Python objects",
         HELP if name == "item" else OBJECTS_HELP,
         certainty(event, event.receiver),
+        consequence=consequence(event),
     )
 
 
@@ -364,9 +366,10 @@ def check_getattr(event: GetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} of an array is not traced by Dynamo: {consequence(event)}",
+        f"{code(event)} of an array is not traced by Dynamo",
         "read it from a tensor, or write the dtype out",
         certainty(event, event.receiver),
+        consequence=consequence(event),
     )
 
 

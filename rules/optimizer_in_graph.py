@@ -224,9 +224,10 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} belongs to the training loop, not to the graph: {consequence(event)}",
+        f"{code(event)} belongs to the training loop, not to the graph",
         "compile the forward pass and the loss, and call it outside",
         "likely" if owner == "?" else certainty(event),
+        consequence=consequence(event),
     )
 
 

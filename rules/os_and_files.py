@@ -194,9 +194,10 @@ def check_subscript(event: Subscript) -> Hit | None:
 def _hit(event: Call | Subscript) -> Hit:
     return Hit(
         event,
-        f"{code(event)} uses files or the operating system: {consequence(event)}",
+        f"{code(event)} uses files or the operating system",
         "do it in `__init__` or in the code that calls the model",
         certainty(event),
+        consequence=consequence(event),
     )
 
 

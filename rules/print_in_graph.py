@@ -130,9 +130,10 @@ def watches(name: str) -> bool:
 def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
-        f"{code(event)} in compiled code: {consequence(event)}",
+        f"{code(event)} in compiled code",
         "remove it, or put it under `if not torch.compiler.is_compiling():`",
         certainty(event),
+        consequence=consequence(event),
     )
 
 

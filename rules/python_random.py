@@ -416,9 +416,10 @@ def check_call(event: Call) -> Hit | None:
         return _branch(event) if _traced(event.qualname) else None
     return Hit(
         event,
-        f"{code(event)} draws outside the graph: {consequence(event)}",
+        f"{code(event)} draws outside the graph",
         _SELECT if _decided(event) is not None else _DRAW,
         certainty(event),
+        consequence=consequence(event),
     )
 
 
@@ -430,9 +431,10 @@ def _is_array(event: Call) -> bool:
 def check_needdrawn(event: NeedDrawn) -> Hit:
     return Hit(
         event,
-        f"{code(event)} needs the value of a number from Python's `random`: {consequence(event)}",
+        f"{code(event)} needs the value of a number from Python's `random`",
         _DRAW_BEFORE,
         certainty(event) if event.sure else "likely",
+        consequence=consequence(event),
     )
 
 
@@ -471,11 +473,12 @@ def _branch(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event, test)} is decided by a number from Python's `random`: {consequence(event)}",
+        f"{code(event, test)} is decided by a number from Python's `random`",
         _SELECT,
         # After an ``and`` it may never be asked: ``self.shuffle and drawn < p``.
         "possible" if isinstance(test, cst.BooleanOperation) and not asks_training(test) else certainty(event),
         node=test,
+        consequence=consequence(event),
     )
 
 

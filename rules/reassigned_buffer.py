@@ -128,9 +128,10 @@ def check_setattr(event: SetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} is an `nn.Buffer` that is assigned to itself unchanged: {consequence(event)}",
+        f"{code(event)} is an `nn.Buffer` that is assigned to itself unchanged",
         f"keep it in a local variable, or make it with `self.register_buffer({event.name!r}, ...)`",
         certainty(event),
+        consequence=consequence(event),
     )
 
 

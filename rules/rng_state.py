@@ -178,10 +178,11 @@ def check_call(event: Call) -> Hit | None:
     maybe = not sets_state and NONE in options(passed)
     return Hit(
         event,
-        f"{code(event)} uses a random generator's state: {consequence(event)}",
+        f"{code(event)} uses a random generator's state",
         "seed, or draw the numbers, in the code that calls the compiled function",
         "possible" if maybe else certainty(event),
         torch=">=2.13" if sets_state and name in _ON_A_GPU and package.startswith("torch.cuda") else "",
+        consequence=consequence(event),
     )
 
 

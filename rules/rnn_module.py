@@ -19,6 +19,7 @@ import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import trace_recurrent
+from graphdoctor.model.consequence import Consequence
 from graphdoctor.static.domain.events import Call, GetAttr
 from graphdoctor.static.domain.torch_tables import is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options
@@ -392,9 +393,10 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} calls a recurrent layer, which Dynamo does not trace: {_cost(event)}",
+        f"{code(event)} calls a recurrent layer, which Dynamo does not trace",
         "compile the parts around it separately, or set `torch._dynamo.config.allow_rnn = True`",
         certainty(event),
+        consequence=_cost(event),
     )
 
 
@@ -405,9 +407,10 @@ def check_getattr(event: GetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} reads a recurrent layer, which Dynamo does not trace: {_cost(event)}",
+        f"{code(event)} reads a recurrent layer, which Dynamo does not trace",
         "keep what it reads in `__init__`, and compile the parts around the layer separately",
         certainty(event),
+        consequence=_cost(event),
     )
 
 
@@ -428,10 +431,10 @@ def _is_asked(event: GetAttr) -> bool:
     return any(isinstance(node, cst.Attribute) and node.value is event.node for node in walk(event.site.statement))
 
 
-def _cost(event: Call | GetAttr) -> str:
+def _cost(event: Call | GetAttr) -> Consequence:
     if event.site.whole_frame:
-        return f"`{event.site.whole_frame.function}` runs uncompiled as a whole"
-    return f"`{event.site.function}` runs uncompiled from here on"
+        return Consequence("whole", event.site.whole_frame.function)
+    return Consequence("rest", event.site.function)
 
 
 def recorded_by(_hit: Hit, _editor: Editor) -> str:

@@ -330,7 +330,9 @@ def _looks_at_elements(qualname: str) -> bool:
 
 def _hit(event: Call, what: str, suggestion: str, value: Value | None = None) -> Hit:
     torch = "<2.15" if event.qualname == "torch.Tensor.to_mkldnn" else ""
-    return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event, value), torch=torch)
+    return Hit(
+        event, f"{code(event)} {what}", suggestion, certainty(event, value), torch=torch, consequence=consequence(event)
+    )
 
 
 def _grows(out: Value, operands: tuple[Value, ...]) -> bool:

@@ -126,9 +126,10 @@ def watches(name: str) -> bool:
 def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
-        f"{code(event)} has an effect outside of the graph: {consequence(event)}",
+        f"{code(event)} has an effect outside of the graph",
         "remove it, or put it under `if not torch.compiler.is_compiling():`",
         certainty(event),
+        consequence=consequence(event),
     )
 
 

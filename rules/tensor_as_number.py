@@ -500,9 +500,10 @@ def check_convert(event: Convert) -> Hit | None:
     )
     return Hit(
         event,
-        f"{given}: {consequence(event)}",
+        given,
         "pass the number as a Python int, or keep the size fixed and mask",
         certainty(event, event.value),
+        consequence=consequence(event),
     )
 
 
@@ -512,9 +513,10 @@ def check_subscript(event: Subscript) -> Hit | None:
         if any(computed) or (_may_be_computed(index) and _reads_element(event)):
             return Hit(
                 event,
-                f"{code(event)} is indexed by a number that was computed in the graph: {consequence(event)}",
+                f"{code(event)} is indexed by a number that was computed in the graph",
                 "use `torch.index_select` or `torch.gather`, or index with a 1-d tensor",
                 certainty(event, index if isinstance(index, Tensor) else None) if any(computed) else "possible",
+                consequence=consequence(event),
             )
     return None
 

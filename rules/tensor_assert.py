@@ -259,9 +259,10 @@ def _object_hit(event: Assert, test: cst.BaseExpression) -> Hit | None:
     holds = any(isinstance(option, (Seq, Mapping)) for option in options(event.test))
     return Hit(
         event,
-        f"{code(event, test)} is not a constant, and Dynamo turns what is asserted into a tensor: {consequence(event)}",
+        f"{code(event, test)} is not a constant, and Dynamo turns what is asserted into a tensor",
         "assert its length: `assert len(...) > 0`" if holds else "assert that it is not None: `assert ... is not None`",
         certainty(event),
+        consequence=consequence(event),
     )
 
 
@@ -319,7 +320,7 @@ def check_call(event: Call) -> Hit | None:
 def _hit(event: Assert | Truth | Call, what: str, value: Value | None, suggestion: str) -> Hit:
     if is_handled(event):
         suggestion = "choose with `torch.where`: a handler does not see what an assert inside the graph raises"
-    return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event, value))
+    return Hit(event, f"{code(event)} {what}", suggestion, certainty(event, value), consequence=consequence(event))
 
 
 def _folds_to_string(node: cst.BaseExpression) -> bool:

@@ -648,9 +648,10 @@ def check_truth(event: Truth) -> Hit | None:
     tested = event.branch.subject if isinstance(event.branch, cst.Match) else event.node
     return Hit(
         event,
-        f"{WORDING[event.context]} tensor data {code(event, tested)}: {consequence(event)}",
+        f"{WORDING[event.context]} tensor data {code(event, tested)}",
         _suggestion(event),
         "possible" if _short_circuited(event) or _maybe_flag(event) else certainty(event, event.value),
+        consequence=consequence(event),
     )
 
 
@@ -750,18 +751,20 @@ def check_call(event: Call) -> Hit | None:
             return None
         return Hit(
             event,
-            f"{code(event)} gives a Python bool that depends on tensor data: {consequence(event)}",
+            f"{code(event)} gives a Python bool that depends on tensor data",
             "compute the comparison as a tensor, `(a == b).all()`, and select with `torch.where`",
             "possible" if _short_circuited(event) else certainty(event, operand),
+            consequence=consequence(event),
         )
     if event.args and "key" not in event.kwargs:
         tensor = _sorted_tensor(event.args[0])
         if tensor is not None:
             return Hit(
                 event,
-                f"{code(event)} compares tensors in Python: {consequence(event)}",
+                f"{code(event)} compares tensors in Python",
                 "stack the values and use `torch.sort`",
                 certainty(event, tensor),
+                consequence=consequence(event),
             )
     return None
 

@@ -100,9 +100,10 @@ def check_truth(event: Truth) -> Hit | None:
         return None
     return Hit(
         event,
-        f"raise guarded by tensor data {code(event)}: {consequence(event)}",
+        f"raise guarded by tensor data {code(event)}",
         'write `assert condition, "literal message"` (a RuntimeError when it fails), or validate before the call',
         certainty(event, event.value),
+        consequence=consequence(event),
     )
 
 

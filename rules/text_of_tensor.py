@@ -197,10 +197,11 @@ def check_convert(event: Convert) -> Hit | None:
     if event.to == "use":
         return Hit(
             event,
-            f"{code(event)} needs text or a hash of tensor data while tracing: {consequence(event)}",
+            f"{code(event)} needs text or a hash of tensor data while tracing",
             "make it outside the compiled function",
             certainty(event),
             torch=">=2.13" if event.how == "==" else "",
+            consequence=consequence(event),
         )
     if event.to not in ("str", "repr", "format") or not holds_tensor(event.value):
         return None
@@ -219,9 +220,10 @@ def check_call(event: Call) -> Hit | None:
 def _hit(event: Convert | Call) -> Hit:
     return Hit(
         event,
-        f"{code(event)} turns tensor data into text: {consequence(event)}",
+        f"{code(event)} turns tensor data into text",
         "use an f-string, or make the text outside the compiled function",
         certainty(event, event.value if isinstance(event, Convert) else None),
+        consequence=consequence(event),
     )
 
 

@@ -102,11 +102,12 @@ def check_call(event: Call) -> Hit | None:
     passes = tensor is not None and tensor.dtype == "int"
     return Hit(
         event,
-        f"{code(event)} converts tensor data to Python numbers: {consequence(event)}",
+        f"{code(event)} converts tensor data to Python numbers",
         "index or iterate over the tensor itself, or pass the numbers to the model as a Python list"
         + ("; `fullgraph=True` accepts integers" if passes else ""),
         certainty(event, event.receiver),
         torch=">=2.10" if passes else "",
+        consequence=consequence(event),
     )
 
 

@@ -77,8 +77,8 @@ def check_assert(event: Assert) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event, test)} is asserted in a backward, which Dynamo traces with the forward, in eval mode too: "
-        f"{consequence(event)}",
+        f"{code(event, test)} is asserted in a backward, which Dynamo traces with the forward, in eval mode too",
         "check the mode in the forward, or run the model in eval mode under `torch.no_grad()`",
         "likely",
+        consequence=consequence(event),
     )

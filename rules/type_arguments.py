@@ -239,7 +239,11 @@ def check_readitem(event: ReadItem) -> Hit | None:
     else:
         return None
     return Hit(
-        event, f"{code(event)} {what}, which Dynamo does not trace: {consequence(event)}", advice, certainty(event)
+        event,
+        f"{code(event)} {what}, which Dynamo does not trace",
+        advice,
+        certainty(event),
+        consequence=consequence(event),
     )
 
 

@@ -153,4 +153,4 @@ def check_call(event: Call) -> Hit | None:
         if event.qualname == _OF_TYPEGUARD
         else f"{code(event)} is checked by beartype, which draws an item of a sequence"
     )
-    return Hit(event, f"{checked}: {consequence(event)}", _SUGGESTION, certainty(event))
+    return Hit(event, checked, _SUGGESTION, certainty(event), consequence=consequence(event))

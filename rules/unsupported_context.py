@@ -34,7 +34,7 @@ from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import ExternalObject, Instance, Unknown, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code
+from ._shared import certainty, code, leaves_function
 
 CODE = "GD407"
 NAME = "unsupported-context"
@@ -414,10 +414,11 @@ def check_enter(event: Enter) -> Hit | None:
         return _made_before(event)
     return Hit(
         event,
-        f"{code(event)} is a context that Dynamo does not trace: `{event.site.function}` runs uncompiled as a whole",
+        f"{code(event)} is a context that Dynamo does not trace",
         "enter it in the code that calls the compiled function"
         if "torch.device" not in names
         else "pass `device=` to the functions that create tensors",
+        consequence=leaves_function(event),
     )
 
 
@@ -428,11 +429,11 @@ def _made_before(event: Enter) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} was made before the call, and Dynamo enters only contexts that it saw being made: "
-        f"`{event.site.function}` runs uncompiled as a whole",
+        f"{code(event)} was made before the call, and Dynamo enters only contexts that it saw being made",
         "make it in the `with` statement, or enter it in the code that calls the compiled function",
         certainty(event, event.value),
         torch="" if stored else "<2.15",
+        consequence=leaves_function(event),
     )
 
 
@@ -472,11 +473,11 @@ def check_getattr(event: GetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} is a cached_property, which takes a lock when it is first read (before Python 3.12): "
-        f"`{event.site.function}` runs uncompiled as a whole",
+        f"{code(event)} is a cached_property, which takes a lock when it is first read (before Python 3.12)",
         "compute it in `__init__`; a tensor belongs into a buffer",
         # Eager code may have read it before.
         "likely",
+        consequence=leaves_function(event),
     )
 
 

@@ -958,9 +958,10 @@ def check_getattr(event: GetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} uses the tokenizer, which Dynamo does not trace: {consequence(event)}",
+        f"{code(event)} uses the tokenizer, which Dynamo does not trace",
         "read it in `__init__` and keep the number",
         certainty(event),
+        consequence=consequence(event),
     )
 
 
@@ -986,10 +987,11 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} is not traced by Dynamo: {consequence(event)}",
+        f"{code(event)} is not traced by Dynamo",
         _without_tensors(event) or _suggestion(event.qualname),
         certainty(event),
         torch=_reversed(event) or ON_SOME.get(event.qualname, ""),
+        consequence=consequence(event),
     )
 
 
@@ -1014,9 +1016,10 @@ def check_readitem(event: ReadItem) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} is not traced by Dynamo: {consequence(event)}",
+        f"{code(event)} is not traced by Dynamo",
         "use `torch.arange` or `torch.meshgrid`, or read it in `__init__` or at module level and keep the result",
         certainty(event),
+        consequence=consequence(event),
     )
 
 
@@ -1026,9 +1029,10 @@ def _divergence(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} looks up a formula for the first time, which Dynamo does not trace: {consequence(event)}",
+        f"{code(event)} looks up a formula for the first time, which Dynamo does not trace",
         "call it once before the first compiled call, or write the formula out",
         "likely",
+        consequence=consequence(event),
     )
 
 

@@ -139,9 +139,10 @@ def watches(name: str) -> bool:
 def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
-        f"{code(event)} issues a warning or changes the filters: {consequence(event)}",
+        f"{code(event)} issues a warning or changes the filters",
         "put it under `if not torch.compiler.is_compiling():`, or warn once in `__init__`",
         certainty(event),
+        consequence=consequence(event),
     )
 
 

@@ -76,9 +76,9 @@ class _Placing:
         # The lines around a place may be those of the cells beside it.
         start = max(finding.snippet_start - above, 1)
         stop = min(finding.snippet_start + len(finding.snippet) - above, len(lines) + 1)
-        message = with_lines(finding.message, lambda line: cells.at(line)[1])
+        cost = with_lines(finding.consequence, lambda line: cells.at(line)[1])
         placed = replace(
-            finding, location=self._location(finding.location), message=message, fix=self._fix(finding.fix)
+            finding, location=self._location(finding.location), consequence=cost, fix=self._fix(finding.fix)
         )
         if not finding.snippet:
             return placed

@@ -72,7 +72,7 @@ def _finding(exports: Sequence[Exported], rules: Mapping[str, RuleText]) -> Find
         confidence="certain",
         location=Location(first.path, first.line, 1, first.line, 1),
         function=first.function,
-        message=f"torch.export ({ways}) fails here: {first.error}",
+        fact=f"torch.export ({ways}) fails here: {first.error}",
         why=rule.why if rule else "A model that is not exported runs only where Python and its source are.",
         suggestion=rule.suggestion if rule else "",
         status="dynamic-only",

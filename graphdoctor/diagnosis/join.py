@@ -108,7 +108,7 @@ def join(
         match = _match(site.first, index)
         if match is None:
             unexpected = _unexpected(site, rules, raises=(site.first.path, site.first.line) in raising)
-            with_others = replace(unexpected, message=f"{unexpected.message} (only in calls with other inputs)")
+            with_others = replace(unexpected, fact=f"{unexpected.fact} (only in calls with other inputs)")
             extra.append(with_cause(unexpected if number < len(found) else with_others, [site]))
         else:
             seen.setdefault(id(match), []).append(site)
@@ -202,12 +202,12 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
     # What was not sure enough to be called an error is sure now.
     is_error = (finding.confidence == "possible" or not expected) and seen[0].first.owner == "own"
     dropped, whole = _names(seen), any(s.whole_frame and not s.rest for s in seen)
-    message = measured(finding.message, dropped) if whole else split(finding.message, places)
+    cost = measured(finding.consequence, dropped) if whole else split(finding.consequence, places)
     if not whole and any(s.rest for s in seen):
-        dropped, message = (), measured_rest(finding.message, dropped[-1] if dropped else finding.function)
+        dropped, cost = (), measured_rest(finding.consequence, dropped[-1] if dropped else finding.function)
     return replace(
         finding,
-        message=message,
+        consequence=cost,
         status="confirmed",
         severity="error" if is_error else finding.severity,
         confidence="certain",
@@ -256,7 +256,7 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> F
         confidence="certain",
         location=Location(brk.path, brk.line, column, brk.line, column),
         function=brk.function,
-        message=brk.reason + inside(brk),
+        fact=brk.reason + inside(brk),
         why=rule.why or why,
         suggestion=_RIGHT_IN_EAGER if raises and hint == IN_EAGER else hint,
         status="dynamic-only",
@@ -315,7 +315,7 @@ class _Traced:
         judged = self._judged(finding)
         if judged.status == "confirmed" or not self.none_compiled:
             return judged
-        return replace(judged, message=unmeasured(judged.message))
+        return replace(judged, consequence=unmeasured(judged.consequence))
 
     def _judged(self, finding: Finding) -> Finding:
         place = finding.location
@@ -359,7 +359,7 @@ class _Traced:
         if at >= place.line or self._fails_at(place):
             # With fullgraph=True compiling gets as far as the line where it fails.
             return finding
-        return replace(finding, message=not_reached_yet(finding.message, line))
+        return replace(finding, consequence=not_reached_yet(finding.consequence, line))
 
     def _ends(self, finding: Finding) -> list[tuple[int, int]]:
         """Where Dynamo gave up the function of ``finding``: the line in it, and the line that breaks."""

@@ -19,13 +19,13 @@ def with_cause(finding: Finding, seen: Sequence[Site]) -> Finding:
     calls = tuple(dict.fromkeys(call for site in seen for call in site.first.as_numbers))
     if not calls or not all(site.first.as_numbers for site in seen):
         return finding
-    message, names = finding.message, [call.partition("(")[2].removesuffix(")") for call in calls]
+    fact, names = finding.fact, [call.partition("(")[2].removesuffix(")") for call in calls]
     for name in names:
-        message = message.replace(f"tensor data `{name}`", f"the numpy scalar `{name}`")
+        fact = fact.replace(f"tensor data `{name}`", f"the numpy scalar `{name}`")
     instead = "the numpy scalar" if len(calls) == 1 else "the numpy scalars"
     return replace(
         finding,
-        message=message,
+        fact=fact,
         why="Dynamo makes a tensor of a numpy scalar, so the value of "
         f"{_listed(names)} is not known while the graph is recorded.",
         suggestion=f"pass {_listed(calls)} in place of {instead}: then nothing breaks here (measured)",

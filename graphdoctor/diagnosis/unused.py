@@ -99,7 +99,7 @@ def _finding(suppression: Suppression, path: str, reasons: Sequence[tuple[str, s
         confidence="certain",
         location=Location(path, suppression.line, suppression.column, suppression.line, suppression.end_column),
         function="<module>",
-        message=f"this comment silences nothing: {why}",
+        fact=f"this comment silences nothing: {why}",
         why="A comment that silences nothing hides what the rule will find on this line one day.",
         suggestion=f"remove {codes} from the comment",
     )

@@ -240,10 +240,10 @@ def _finding(
     if settings and rule.recorded_by is not None and rule.recorded_by(first, editor) in settings:
         return None
     if settings & _WITH_FULLGRAPH:
-        message = where_recorded(first.message, fullgraph)
-        first = first if message == first.message else replace(first, message=message, severity="error")
+        cost = where_recorded(first.consequence, fullgraph)
+        first = first if cost == first.consequence else replace(first, consequence=cost, severity="error")
     if fullgraph:
-        first = replace(first, message=with_fullgraph(first.message))
+        first = replace(first, consequence=with_fullgraph(first.consequence))
     severity = severity_of(rule, first)
     if first.confidence == "possible" and severity == "error":
         severity = "warning"
@@ -276,7 +276,8 @@ def finding_at(place: Place, hit: Hit, location: Location, module: SourceModule,
         confidence=hit.confidence,
         location=location,
         function=hit.event.site.function,
-        message=hit.message,
+        fact=hit.message,
+        consequence=hit.consequence,
         why=rule.why,
         suggestion=hit.suggestion,
         gb_ids=hit.gb_ids or rule.gb_ids,

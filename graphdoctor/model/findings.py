@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from graphdoctor.model.consequence import Consequence
+
 if TYPE_CHECKING:
     from graphdoctor.model.advice import Advice
     from graphdoctor.model.runs import DynamicRun, Verification
@@ -114,7 +116,8 @@ class Finding:
     confidence: Confidence
     location: Location
     function: str
-    message: str
+    #: What is wrong; ``message`` also says what it costs.
+    fact: str
     why: str
     suggestion: str
     url: str = ""
@@ -126,12 +129,19 @@ class Finding:
     #: The functions that a run saw given up as a whole because of it, callers first.
     dropped: tuple[str, ...] = ()
     fix: Fix | None = None
+    #: What the graph break costs; None where it is none, and for breaks that only the run saw.
+    consequence: Consequence | None = None
     fingerprint: str = ""
     #: The source lines around the place, for reports; ``snippet_start`` is the number of the first.
     snippet: tuple[str, ...] = ()
     snippet_start: int = 0
     #: Why the project's allow-list lets it pass, and until when; empty when it does not.
     allowed: str = ""
+
+    @property
+    def message(self) -> str:
+        """What is wrong, and what it costs."""
+        return self.fact if self.consequence is None else self.fact + self.consequence.ending
 
 
 @dataclass(frozen=True)

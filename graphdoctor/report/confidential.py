@@ -36,8 +36,8 @@ def _blank(finding: Finding) -> Finding:
     # A suggestion mostly quotes what to write, which is the same for all code, and seldom the code itself.
     source = "".join("".join(finding.snippet).split())
     suggestion = _unquoted(finding.suggestion, source)
-    message = re.sub("`.*`", "`…`", finding.message) if "`" in source else _unquoted(finding.message)
-    return replace(finding, message=message, suggestion=suggestion, snippet=(), snippet_start=0, fix=fix)
+    fact = re.sub("`.*`", "`…`", finding.fact) if "`" in source else _unquoted(finding.fact)
+    return replace(finding, fact=fact, suggestion=suggestion, snippet=(), snippet_start=0, fix=fix)
 
 
 def _unquoted(text: str, source: str | None = None) -> str:

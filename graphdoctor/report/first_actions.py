@@ -112,7 +112,7 @@ def _repairs(diagnosis: Diagnosis, left: Sequence[tuple[Finding, int]], ending: 
     heads = roots(diagnosis.findings)
     waiting: dict[tuple[str, int], list[int]] = {}
     for number, finding in enumerate(diagnosis.findings):
-        if heads[number] == number and (line := waits_for(finding.message)):
+        if heads[number] == number and (line := waits_for(finding)):
             waiting.setdefault((finding.location.path, line), []).append(finding.location.line)
     recompiled, vain = Counter(map(recompile_place, ending)), idle(diagnosis)
     seen = [finding for finding, _ in left if finding.status in _SEEN]

@@ -212,7 +212,7 @@ def fix_label(finding: Finding) -> str:
     text = f"{label(finding.fix)} fix"
     if not is_idle(finding):
         return text + (", skips it under compile" if only_in_eager(finding.fix) else "")
-    line = waits_for(finding.message)
+    line = waits_for(finding)
     return f"{text}, waits for line {line}" if line else f"{text}, no effect seen"
 
 
@@ -220,7 +220,7 @@ def is_idle(finding: Finding) -> bool:
     """Whether the fix of ``finding`` does nothing yet: a run showed no effect, or compiling ends before its line."""
     if finding.fix is None or finding.fix.grade in ("general", "setup-required"):
         return False
-    return finding.fix.grade == "no-effect" or waits_for(finding.message) > 0
+    return finding.fix.grade == "no-effect" or waits_for(finding) > 0
 
 
 def share(value: float | None) -> str:

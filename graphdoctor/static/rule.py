@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from graphdoctor.model.consequence import Consequence
 from graphdoctor.model.findings import Confidence, Edit, Known, Safety, Severity
 from graphdoctor.target_torch.specifiers import allows
 
@@ -45,6 +46,7 @@ class Hit:
 
     ``torch``: the versions in which it holds, a specifier as in ``TORCH``, where they are fewer than the rule's.
     ``only_fullgraph``: it holds only where all that leads there is compiled with ``fullgraph=True``.
+    ``consequence``: what the graph break costs, the end of the message.
     """
 
     event: Event
@@ -57,6 +59,7 @@ class Hit:
     data: Any = None
     torch: str = ""
     only_fullgraph: bool = False
+    consequence: Consequence | None = None
 
     @property
     def place(self) -> cst.CSTNode:

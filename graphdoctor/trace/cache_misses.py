@@ -149,7 +149,7 @@ def _finding(code: Code, cause: _Cause, times: int, places: JobPlaces, names: di
         confidence="certain",
         location=Location(places.show(code.path), code.line, 1, code.line, 1),
         function=name,
-        message=f"`{name}` {cause.text}",
+        fact=f"`{name}` {cause.text}",
         why=_WHY,
         suggestion=cause.advice,
         status="dynamic-only",

@@ -126,7 +126,7 @@ def _findings(
             if path == place.path and place.line <= line <= place.end_line and cause in finding.gb_ids
         ]
         if finding.events and names and finding.owner == "own":
-            finding = replace(finding, message=f"{finding.message} (on {together(sorted({*chain(*names)}))} only)")
+            finding = replace(finding, fact=f"{finding.fact} (on {together(sorted({*chain(*names)}))} only)")
         if not finding.snippet:
             snippet, start = sources.snippet(str(Path(places.root, place.path)), place.line)
             finding = replace(finding, snippet=snippet, snippet_start=start)

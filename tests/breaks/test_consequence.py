@@ -1,4 +1,4 @@
-"""What a graph break costs, as the end of a message."""
+"""What a graph break costs: predicted, and after a run."""
 
 from __future__ import annotations
 
@@ -9,70 +9,97 @@ import pytest
 
 from graphdoctor.api import ScanOptions, scan
 from graphdoctor.breaks.consequence import (
-    consequence,
     given_up,
     measured,
+    measured_rest,
     not_reached_yet,
     reason_once,
     site_of,
     split,
     unmeasured,
+    waits_for,
+    where_recorded,
+    with_fullgraph,
     with_lines,
 )
+from graphdoctor.model.consequence import SPLIT, Block, Consequence
 from graphdoctor.model.findings import Finding, Location
 from graphdoctor.model.runs import Break, Frame
 
-LOOP = consequence("Net.forward", "for", 30)
+LOOP = Consequence("whole", "Net.forward", Block("for", 30))
 
 
-@pytest.mark.parametrize("cost", [consequence(), LOOP, consequence("Net.forward", "try")])
-def test_behind_a_break_the_consequence_is_a_condition(cost: str) -> None:
-    predicted = f"`print(x)` in compiled code: {cost}"
-    assert not_reached_yet(predicted, 7) == "`print(x)` in compiled code: a graph break once compiling gets past line 7"
-    assert unmeasured(predicted) == "`print(x)` in compiled code: would break the graph"
+def ending(cost: Consequence | None) -> str:
+    assert cost is not None
+    return cost.ending
 
 
-def test_without_a_consequence_the_condition_is_added() -> None:
-    assert not_reached_yet("other numbers recompile", 7) == "other numbers recompile (once compiling gets past line 7)"
+def finding(fact: str = "", cost: Consequence | None = None, function: str = "f") -> Finding:
+    place = Location("m.py", 1, 1, 1, 2)
+    return Finding("GD101", "n", "error", "certain", place, function, fact, "", "", consequence=cost)
+
+
+@pytest.mark.parametrize("cost", [SPLIT, LOOP, Consequence("whole", "Net.forward", Block("try"))])
+def test_behind_a_break_the_consequence_is_a_condition(cost: Consequence) -> None:
+    waiting = finding("`print(x)`", not_reached_yet(cost, 7))
+    assert waiting.message == "`print(x)`: a graph break once compiling gets past line 7"
+    assert waits_for(waiting) == 7 and waits_for(finding("", cost)) == 0
+    assert ending(unmeasured(cost)) == ": would break the graph"
+
+
+def test_what_is_no_break_keeps_its_consequence_behind_one() -> None:
+    assert unmeasured(None) is None
+    assert ending(not_reached_yet(None, 7)) == " (once compiling gets past line 7)"
+    recorded = not_reached_yet(Consequence("recorded", by_default="other numbers recompile"), 7)
+    assert ending(recorded) == (
+        ": other numbers recompile, and `fullgraph=True` fails (once compiling gets past line 7)"
+    )
+
+
+def test_a_number_that_is_recorded_by_default_is_one_break_fewer_or_more() -> None:
+    recorded = Consequence("recorded", by_default="other numbers recompile")
+    assert where_recorded(recorded, fullgraph=False) == SPLIT
+    assert ending(where_recorded(recorded, fullgraph=True)) == ": with `fullgraph=True` compiling fails here"
+    assert where_recorded(LOOP, fullgraph=True) == LOOP
+    assert with_fullgraph(recorded) == recorded and with_fullgraph(LOOP) == where_recorded(recorded, fullgraph=True)
 
 
 def test_why_a_function_runs_uncompiled_is_said_once() -> None:
-    finding = Finding("GD101", "n", "error", "certain", Location("m.py", 1, 1, 1, 2), "f", "", "", "")
-    costs = [consequence("f", "for", 3), consequence("f", "for", 3), consequence("f", "with", 9), consequence()]
-    texts = [f"{name}: {cost}" for name, cost in zip("abcd", costs, strict=True)]
-    found = [each.message for each in reason_once(replace(finding, message=text) for text in texts)]
-    assert found == [texts[0], "b: `f` runs uncompiled as a whole", *texts[2:]]
+    loop = Consequence("whole", "f", Block("for", 3))
+    costs = [loop, loop, Consequence("whole", "f", Block("with", 9)), SPLIT, None]
+    found = [each.consequence for each in reason_once(finding("", cost) for cost in costs)]
+    assert found == [loop, Consequence("whole", "f"), *costs[2:]]
 
 
 def test_the_function_that_is_lost_is_the_one_with_the_loop() -> None:
-    finding = Finding("GD211", "n", "error", "certain", Location("m.py", 1, 1, 1, 2), "Block.forward", "", "", "")
-    assert given_up(replace(finding, message=f"a number: {consequence('Model.forward', 'for')}")) == "Model.forward"
-    assert given_up(replace(finding, message=f"a number: {consequence()}")) == "Block.forward"
+    assert given_up(finding("a number", Consequence("whole", "Model.forward"), "Block.forward")) == "Model.forward"
+    assert given_up(finding("a number", SPLIT, "Block.forward")) == "Block.forward"
 
 
 def test_the_statement_that_cannot_be_split_is_named_with_its_line() -> None:
-    assert LOOP == "`Net.forward` runs uncompiled as a whole, because Dynamo cannot split its `for` loop at line 30"
+    because = ": `Net.forward` runs uncompiled as a whole, because Dynamo cannot split its"
+    assert LOOP.ending == f"{because} `for` loop at line 30"
+    assert Consequence("whole", "Net.forward", Block("try")).ending == f"{because} `try` block"
     # The line of another file would be taken for one of this.
-    assert consequence("Net.forward", "try").endswith("cannot split its `try` block")
-    elsewhere = consequence("Net.forward", "for", file="boxes.py")
-    assert elsewhere.endswith("cannot split its `for` loop in boxes.py")
-    assert split(f"print(): {elsewhere}") == "print(): this splits the graph"
-    assert measured(f"print(): {elsewhere}", ("Net.forward",)).endswith("loop in boxes.py")
-    assert consequence("Net.forward", "for", file="my boxes.py").endswith("cannot split its `for` loop")
+    elsewhere = Consequence("whole", "Net.forward", Block("for", file="my boxes.py"))
+    assert elsewhere.ending == f"{because} `for` loop in my boxes.py"
 
 
 def test_the_function_is_the_one_that_a_run_saw_given_up() -> None:
-    assert measured(f"print(): {LOOP}", ()) == measured(f"print(): {LOOP}", ("Net.forward",)) == f"print(): {LOOP}"
-    assert split(f"print(): {LOOP}") == split("print(): this splits the graph") == "print(): this splits the graph"
-    assert measured(f"print(): {LOOP}", ("Model.forward",)) == "print(): `Model.forward` runs uncompiled as a whole"
-    assert measured(f"print(): {consequence()}", ("f",)) == "print(): `f` runs uncompiled as a whole"
+    assert measured(LOOP, ()) == measured(LOOP, ("Net.forward",)) == LOOP
+    assert split(LOOP) == split(SPLIT) == SPLIT
+    assert ending(split(LOOP, 2)) == ": this splits the graph 2 times"
+    assert measured(LOOP, ("Model.forward",)) == Consequence("whole", "Model.forward")
+    assert measured(SPLIT, ("f",)) == Consequence("whole", "f")
+    assert measured(None, ("f",)) is split(None, 2) is None
+    assert ending(measured_rest(LOOP, "f")) == ": what an earlier graph break left of `f` runs uncompiled"
 
 
 def test_lines_can_be_those_of_a_cell() -> None:
-    assert with_lines(f"`f('gets past line 4')`: {LOOP}", lambda line: line - 29).endswith("`for` loop at line 1")
-    waiting = not_reached_yet("print(): recompiles", 31)
-    assert with_lines(waiting, lambda line: line - 29) == "print(): recompiles (once compiling gets past line 2)"
-    assert "line 4" in with_lines(f"`f('gets past line 4')`: {LOOP}", lambda line: line - 29)
+    assert with_lines(LOOP, lambda line: line - 29) == Consequence("whole", "Net.forward", Block("for", 1))
+    assert with_lines(Consequence("later", line=31), lambda line: line - 29) == Consequence("later", line=2)
+    in_another_file = Consequence("whole", "Net.forward", Block("for", file="boxes.py"))
+    assert with_lines(in_another_file, lambda line: line - 29) == in_another_file
 
 
 LEAVES_LOOP = """\

@@ -16,7 +16,7 @@ def _finding(line: int = 5, column: int = 5, end: tuple[int, int] | None = None,
     end_line, end_column = end or (line, column + 8)
     values: dict[str, Any] = {
         "rule": "GD101", "name": "print-in-graph", "severity": "error", "confidence": "likely",
-        "function": "Net.forward", "message": "m", "why": "w", "suggestion": "s", "gb_ids": ("GB0059",), **fields,
+        "function": "Net.forward", "fact": "m", "why": "w", "suggestion": "s", "gb_ids": ("GB0059",), **fields,
     }  # fmt: skip
     return Finding(location=Location(values.pop("path", "m.py"), line, column, end_line, end_column), **values)
 

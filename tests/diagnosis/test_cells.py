@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphdoctor.breaks.consequence import consequence
 from graphdoctor.diagnosis.cells import cell_edits, in_cells
 from graphdoctor.fixes.core.apply import apply
+from graphdoctor.model.consequence import Block, Consequence
 from graphdoctor.model.findings import Edit, Finding, Location
 from graphdoctor.source.cells import Cell, Cells
 
@@ -19,8 +19,9 @@ def test_a_line_behind_the_last_one_of_a_cell_stays_in_it() -> None:
 
 def test_a_message_names_lines_of_its_cell() -> None:
     line = CELLS.text.splitlines().index("x = 1") + 1
-    message = f"print(): {consequence('f', 'for', line)}"
-    finding = Finding("GD101", "n", "error", "certain", Location("all", line, 1, line, 6), "f", message, "", "")
+    cost = Consequence("whole", "f", Block("for", line))
+    place = Location("all", line, 1, line, 6)
+    finding = Finding("GD101", "n", "error", "certain", place, "f", "print()", "", "", consequence=cost)
     shown = in_cells(finding, {"all": CELLS})
     assert (shown.location.path, shown.location.line) == ("one", 2)
     assert shown.message.endswith("cannot split its `for` loop at line 2")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.breaks.consequence import consequence
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.diagnosis.join import OF_MANY_CAUSES, RuleText, join, rule_texts
 from graphdoctor.lint import catalog
+from graphdoctor.model.consequence import SPLIT, Block, Consequence
 from graphdoctor.model.runs import FullGraph, Numerics, Recompile, Sweep
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
@@ -206,8 +206,8 @@ def test_what_was_only_possible_is_an_error_once_it_was_seen(build: Any) -> None
 
 
 def test_what_follows_a_recurrent_layer_in_its_function_was_never_traced(build: Any) -> None:
-    said = "`self.rnn(x)` calls a recurrent layer: `Net.forward` runs uncompiled from here on"
-    first, second = (replace(build.finding(line, 1, gb_ids=("GB0014",)), message=said) for line in (3, 5))
+    rest = Consequence("rest", "Net.forward")
+    first, second = (replace(build.finding(line, 1, gb_ids=("GB0014",)), consequence=rest) for line in (3, 5))
     joined = join([first, second], [build.run(build.brk(3, 1, "GB0014"))], RULES)
     assert [f.status for f in joined] == ["confirmed", "static-only"]
     assert joined[1].message.endswith(": a graph break once compiling gets past line 3")
@@ -215,19 +215,17 @@ def test_what_follows_a_recurrent_layer_in_its_function_was_never_traced(build: 
 
 def test_the_other_arm_of_a_condition_does_not_wait_for_the_one_that_broke(build: Any) -> None:
     text = "def f(x, way):\n    if way:\n        print(x)\n    elif x.ndim:\n        print(x)\n    print(x)\n"
-    other, after = (
-        replace(build.finding(line, 9, function="f"), message=f"print(): {consequence()}") for line in (5, 6)
-    )
+    other, after = (replace(build.finding(line, 9, function="f"), fact="print()", consequence=SPLIT) for line in (5, 6))
     brk = build.brk(3, 9, function="f", whole_frame=True, dropped=(build.frame("m.py", 3, "f"),))
     joined = join([other, after], [build.run(brk, lines={1, 2, 3, 6})], RULES, texts={"m.py": text})
     assert [(f.status, f.message) for f in joined[:2]] == [
-        ("not-reached", f"print(): {consequence()}"),
+        ("not-reached", "print(): this splits the graph"),
         ("static-only", "print(): a graph break once compiling gets past line 3"),
     ]
 
 
 def test_where_nothing_was_compiled_nothing_was_split(build: Any) -> None:
-    finding = replace(build.finding(), message=f"print(): {consequence()}")
+    finding = replace(build.finding(), fact="print()", consequence=SPLIT)
     messages = [
         join([finding], [run], RULES)[0].message for run in (build.run(outcome="raised", graphs=0), build.run())
     ]
@@ -264,9 +262,11 @@ def test_a_caller_with_the_loop_is_what_was_given_up(build: Any) -> None:
     dropped = (build.frame("m.py", 8, "Model.forward"),)
     brk = build.brk(5, 5, function="Block.forward", whole_frame=True, dropped=dropped)
     predicted = replace(
-        build.finding(function="Block.forward"), message=f"print(): {consequence('Block.forward', 'for')}"
+        build.finding(function="Block.forward"),
+        fact="print()",
+        consequence=Consequence("whole", "Block.forward", Block("for")),
     )
-    later = replace(build.finding(9, function="Model.forward"), message=f"print(): {consequence()}")
+    later = replace(build.finding(9, function="Model.forward"), fact="print()", consequence=SPLIT)
     found, waiting = join([predicted, later], [build.run(brk)], RULES)
     assert (found.message, found.dropped) == ("print(): `Model.forward` runs uncompiled as a whole", ("Model.forward",))
     # What stands after the call in the caller was never traced.
@@ -279,8 +279,8 @@ def test_a_caller_with_the_loop_is_what_was_given_up(build: Any) -> None:
 def test_the_part_before_an_earlier_break_is_not_said_to_run_uncompiled(build: Any) -> None:
     dropped = (build.frame("m.py", 5, "Net.forward"),)
     brk = build.brk(5, 5, function="Net.forward", whole_frame=True, rest=True, dropped=dropped)
-    layer = replace(build.finding(), message="a layer: `Net.forward` runs uncompiled from here on")
-    loop = replace(build.finding(), message=f"print(): {consequence('Net.forward', 'for')}")
+    layer = replace(build.finding(), fact="a layer", consequence=Consequence("rest", "Net.forward"))
+    loop = replace(build.finding(), fact="print()", consequence=Consequence("whole", "Net.forward"))
 
     def said(finding: Any, graphs: int) -> tuple[str, bool]:
         (found,) = join([finding], [build.run(brk, graphs=graphs)], RULES)
@@ -296,7 +296,7 @@ def test_a_finding_that_explains_several_breaks_says_how_many(build: Any) -> Non
     """The verdict counts each place."""
     library = [build.frame("/site-packages/lib.py", line, "f") for line in (7, 9)]
     breaks = [build.brk(5, 5, owner="third-party", stack=(inner,)) for inner in library]
-    call = replace(build.finding(), message=f"lib.f(x): {consequence()}")
+    call = replace(build.finding(), fact="lib.f(x)", consequence=SPLIT)
     (found,) = join([call], [build.run(*breaks)], RULES)
     assert found.message == "lib.f(x): this splits the graph 2 times"
     (once,) = join([call], [build.run(breaks[0]), build.run(breaks[0], mode="train")], RULES)

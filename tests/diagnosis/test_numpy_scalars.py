@@ -11,7 +11,7 @@ from graphdoctor.model.findings import Fix
 def test_only_where_all_breaks_of_a_finding_come_of_them(build: Any) -> None:
     marked = build.brk(5, as_numbers=("int(n)", "float(s)"))
     other = build.brk(5, column=7, gb_id="GB0170")
-    expected = build.finding(message="`if` on tensor data `n`: x", fix=Fix("safe", "reason"))
+    expected = build.finding(fact="`if` on tensor data `n`: x", fix=Fix("safe", "reason"))
     (told,) = join([expected], [build.run(marked)], {})
     assert (told.message, told.fix) == ("`if` on the numpy scalar `n`: x", None)
     assert "the value of `n` and `s`" in told.why

@@ -44,7 +44,7 @@ def _finding(line: int, column: int, source: str, **changes: Any) -> Finding:
         confidence="certain",
         location=Location("model.py", line, column, line, len(source) + 1),
         function="Net.forward",
-        message="print() breaks the graph",
+        fact="print() breaks the graph",
         why="Dynamo cannot put a write to stdout into a graph, so it ends the graph before the call.",
         suggestion="Print only when the code is not being compiled.",
         status="confirmed",
@@ -77,7 +77,7 @@ def _rich() -> Diagnosis:
             "        if x.sum() > 0:",
             rule="GD110",
             name="data-dependent-branch",
-            message="the branch depends on the data of a tensor",
+            fact="the branch depends on the data of a tensor",
             suggestion="Compute both sides and choose with torch.where.",
             gb_ids=("GB0170",),
             events=1,
@@ -92,7 +92,7 @@ def _rich() -> Diagnosis:
             name="tensor-to-python",
             severity="warning",
             confidence="likely",
-            message=".item() moves tensor data to Python",
+            fact=".item() moves tensor data to Python",
             suggestion="Keep the value as a tensor.",
             status="refuted",
             gb_ids=(),
@@ -105,7 +105,7 @@ def _rich() -> Diagnosis:
             rule="GD102",
             name="warning-in-graph",
             severity="warning",
-            message="warnings.warn breaks the graph",
+            fact="warnings.warn breaks the graph",
             status="not-reached",
             events=0,
         ),
@@ -115,7 +115,7 @@ def _rich() -> Diagnosis:
             "        y = library.rotate(x)",
             rule="GD000",
             name="graph-break",
-            message="Dynamo skips a compiled extension",
+            fact="Dynamo skips a compiled extension",
             status="dynamic-only",
             owner="third-party",
             gb_ids=("GB0007",),
@@ -128,7 +128,7 @@ def _rich() -> Diagnosis:
             rule="GD201",
             name="compile-result-unused",
             severity="info",
-            message="the result of torch.compile is not used",
+            fact="the result of torch.compile is not used",
             status="static-only",
             gb_ids=(),
             events=0,
@@ -278,7 +278,7 @@ def package() -> Path:
 @pytest.fixture(scope="session")
 def compared(rich: Diagnosis) -> Diagnosis:
     """The rich diagnosis against a base that had all but its last two findings, and one that is fixed."""
-    fixed = replace(rich.findings[0], fingerprint="gone", message="what was fixed")
+    fixed = replace(rich.findings[0], fingerprint="gone", fact="what was fixed")
     marks = [finding.fingerprint for finding in rich.findings]
     return replace(
         rich,

@@ -24,7 +24,7 @@ def confidential(compared: Diagnosis) -> Diagnosis:
     assert fix is not None
     changed = replace(
         compared.findings[0],
-        message=f"`{SECRET}` breaks `Net.forward`",
+        fact=f"`{SECRET}` breaks `Net.forward`",
         suggestion=f"write `torch.where(a, b)`, not `{SECRET}`, or guard it with `if not torch.compiler.x():`",
         snippet=(f"x = {SECRET}",),
         fix=replace(fix, diff=f"+{SECRET}\n", edits=(replace(fix.edits[0], text=SECRET),), reason=f"it is `{SECRET}`"),
@@ -58,7 +58,7 @@ def test_what_is_no_source_stays(confidential: Diagnosis) -> None:
 
 def test_code_with_backticks_in_it_hides_all_that_is_quoted(confidential: Diagnosis) -> None:
     code = "print(`1`, 'secret`s')"
-    finding = replace(confidential.findings[0], message=f"`{code}` breaks", snippet=(code,))
+    finding = replace(confidential.findings[0], fact=f"`{code}` breaks", snippet=(code,))
     shown = without_source(replace(confidential, findings=(finding,)))
     assert shown.findings[0].message == "`…` breaks"
 

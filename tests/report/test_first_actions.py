@@ -59,7 +59,7 @@ def test_effects_are_counted(rich: Diagnosis) -> None:
     assert library.effect.endswith("; the code is a library's, and this line of yours calls it")
     # A finding in a file of the library says which line calls it.
     place = replace(rich.findings[4].location, path="venv/lib/python3.11/site-packages/lib/core.py")
-    inside = replace(rich.findings[4], location=place, message="in a library, called from line 9 of model.py: print()")
+    inside = replace(rich.findings[4], location=place, fact="in a library, called from line 9 of model.py: print()")
     (action,) = first_actions(replace(rich, findings=(inside,), dynamic=()))
     assert (action.place, action.effect.partition("; ")[2]) == (
         "lib/core.py:40", "in a library, called from line 9 of model.py",
@@ -132,7 +132,7 @@ def test_what_the_same_advice_mends_in_one_function_is_one_action(rich: Diagnosi
 def test_an_action_names_the_code_and_an_unknown_effect_is_said(rich: Diagnosis) -> None:
     found = replace(
         rich.findings[1],
-        message="`if` on `x.sum() > 0`: `Net.forward_of_all` is not compiled",
+        fact="`if` on `x.sum() > 0`: `Net.forward_of_all` is not compiled",
         status="static-only",
         events=0,
     )
@@ -210,7 +210,7 @@ def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosi
 def test_what_waits_behind_a_break_is_counted(rich: Diagnosis) -> None:
     first, second = rich.findings[:2]
     line = first.location.line
-    waits = replace(second, message=not_reached_yet(second.message, line), status="static-only")
+    waits = replace(second, consequence=not_reached_yet(second.consequence, line), status="static-only")
     actions = first_actions(replace(rich, findings=(first, waits), verification=None))
     assert actions[0].effect.endswith("; line 21 comes next, which compiling did not get to")
 

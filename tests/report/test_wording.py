@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from graphdoctor.breaks.explanations import WORDS
+from graphdoctor.model.consequence import Consequence
 from graphdoctor.model.findings import Diagnosis, Edit, Fix, Grade, Owner, Status
 from graphdoctor.model.labels import Label
 from graphdoctor.model.runs import Dropped, FullGraph, Numerics, Outcome, Verification
@@ -62,7 +63,7 @@ def test_only_a_graded_fix_is_called_verified(rich: Diagnosis) -> None:
     assert wording.fix_kind(in_vain) == "safe; tried in a run, which shows no effect"
     (finding,) = (replace(f, fix=in_vain) for f in rich.findings[:1])
     assert wording.fix_label(finding) == "safe fix, no effect seen"
-    hidden = replace(finding, message="`print()`: a graph break once compiling gets past line 28")
+    hidden = replace(finding, fact="`print()`", consequence=Consequence("later", line=28))
     assert wording.fix_label(hidden) == "safe fix, waits for line 28"
     # What was not tried, because it overlaps the fix of the same cause, waits as well.
     untried = replace(hidden, fix=Fix("safe", "", EDITS))

@@ -59,7 +59,7 @@ def test_the_known_breaks_are_found_each_once(report: dict[str, Any], root: Path
 def test_a_break_of_one_rank_is_told_apart(report: dict[str, Any], root: Path) -> None:
     everywhere, on_one = (f for f in report["findings"] if f["owner"] == "own")
     assert "rank" not in everywhere["message"]
-    assert on_one["message"].endswith("(on rank 1 only)")
+    assert on_one["fact"].endswith("(on rank 1 only)")
     line = line_of(root, "x.mean().item()")
     assert f"ranks differ: {SCRIPT}:{line} breaks (GB0124) on rank 1 only" in report["notes"]
 

@@ -31,7 +31,7 @@ def by_file(diagnosis: Diagnosis) -> Diagnosis:
         return replace(
             finding,
             location=Location(path, line, 1, line, 1),
-            message=f"cell {cell}, line {place.line}: {finding.message}",
+            fact=f"cell {cell}, line {place.line}: {finding.fact}",
             snippet=(),
             snippet_start=0,
             # An edit of JSON would be another one.

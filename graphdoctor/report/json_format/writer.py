@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from graphdoctor.model.findings import SCHEMA
@@ -79,6 +80,8 @@ def _finding(finding: Finding) -> Json:
         "end_column": place.end_column,
         "function": finding.function,
         "message": finding.message,
+        "fact": finding.fact,
+        "consequence": finding.consequence and asdict(finding.consequence),
         "why": finding.why,
         "suggestion": finding.suggestion,
         "url": _text(finding.url),

@@ -52,7 +52,7 @@ def test_what_is_new_is_annotated_first(many: Callable[[int], Diagnosis], compar
 
 def test_escaping(rich: Diagnosis) -> None:
     place = replace(rich.findings[0].location, path="a:b,c%.py")
-    hostile = replace(rich.findings[0], location=place, message="100 %\n::error::x\r\n::set-output name=a::b")
+    hostile = replace(rich.findings[0], location=place, fact="100 %\n::error::x\r\n::set-output name=a::b")
     found, _ = commands(replace(rich, findings=(hostile,)))
     assert len(found) == 1
     assert "file=a%3Ab%2Cc%25.py," in found[0]["properties"]

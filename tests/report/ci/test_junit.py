@@ -53,7 +53,7 @@ def test_what_the_base_had_and_what_is_allowed_is_skipped(compared: Diagnosis) -
 
 
 def test_what_xml_cannot_hold_is_shown(rich: Diagnosis) -> None:
-    bad = replace(rich.findings[0], message="]]> \x00 \ufffe <a>", why="\x1b[31m ]]>")
+    bad = replace(rich.findings[0], fact="]]> \x00 \ufffe <a>", why="\x1b[31m ]]>")
     failure = suite(replace(rich, findings=(bad,))).find("testcase/failure")
     assert failure is not None
     assert failure.get("message") == r"]]> \x00 \ufffe <a>"

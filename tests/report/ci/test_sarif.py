@@ -142,7 +142,7 @@ def test_paths_are_uris(rich: Diagnosis, path: str, expected: dict[str, str]) ->
 
 
 def test_a_message_holds_no_link(rich: Diagnosis) -> None:
-    first = replace(rich.findings[0], message="[a](javascript:b) x[0] f([1])", suggestion="")
+    first = replace(rich.findings[0], fact="[a](javascript:b) x[0] f([1])", suggestion="")
     message = run_of(replace(rich, findings=(first,)))["results"][0]["message"]["text"]
     assert message == r"\[a\](javascript:b) x[0] f([1])"
 

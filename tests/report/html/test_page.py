@@ -142,9 +142,7 @@ def test_hostile_text_is_text(hostile: Diagnosis, page: Page) -> None:
 
 
 def test_prose_has_code_and_begins_like_a_sentence(rich: Diagnosis) -> None:
-    finding = replace(
-        rich.findings[0], message="`<b>` in `print(x)`, ` alone", suggestion="remove it", why="torch.x is"
-    )
+    finding = replace(rich.findings[0], fact="`<b>` in `print(x)`, ` alone", suggestion="remove it", why="torch.x is")
     page = html.render(replace(rich, findings=(replace(finding, fix=None),)))
     assert "<code>&lt;b&gt;</code> in <code>print(x)</code>, ` alone" in page
     assert "<p>Remove it</p>" in page

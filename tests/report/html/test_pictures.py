@@ -75,7 +75,7 @@ def test_two_places_of_a_library_behind_one_line_are_two_cuts(rich: Diagnosis) -
     # Each is told by its own finding, though both have one line, column and id.
     here = Location(found.path, found.line, 1, found.line, 1)
     findings = [
-        replace(rich.findings[0], location=here, events=1, message=f"a call (at library.py:{line})") for line in (5, 7)
+        replace(rich.findings[0], location=here, events=1, fact=f"a call (at library.py:{line})") for line in (5, 7)
     ]
     drawn = strip(replace(rich, dynamic=(run,), findings=tuple(findings)))
     assert drawn is not None and [cut.finding for cut in drawn.cuts] == findings
@@ -87,7 +87,7 @@ def test_a_cut_is_told_by_the_finding_in_the_library_before_that_of_the_line_tha
     entry = replace(found, stack=(*found.stack, Frame("library.py", 7, "f")))
     run = replace(rich.dynamic[0], breaks=(entry,), pieces=(), graphs=1)
     leads = replace(rich.findings[0], location=Location(found.path, found.line, 1, found.line, 1), events=1)
-    inside = replace(leads, location=Location("library.py", 7, 5, 7, 9), message="in a library: `g(x)`")
+    inside = replace(leads, location=Location("library.py", 7, 5, 7, 9), fact="in a library: `g(x)`")
     drawn = strip(replace(rich, dynamic=(run,), findings=(leads, inside)))
     assert drawn is not None and drawn.cuts[0].finding == inside
 

@@ -43,7 +43,7 @@ def test_many_findings_take_a_line_each(many: Callable[[int], Diagnosis]) -> Non
 
 
 def test_a_terminal_cuts_the_message_and_nothing_else_does(rich: Diagnosis) -> None:
-    diagnosis = replace(rich, findings=(replace(rich.findings[0], message="many words " * 30),))
+    diagnosis = replace(rich, findings=(replace(rich.findings[0], fact="many words " * 30),))
     line = concise(diagnosis, Look(columns=80)).splitlines()[0]
     assert width(line) == 80 and line.endswith("… (safe fix)")
     assert "many words " * 29 in concise(diagnosis).splitlines()[0]

@@ -14,7 +14,7 @@ RUN = DynamicRun("Net", "eval", "cpu", "ok", breaks=(PRINT,), graphs=2, operator
 
 
 def test_the_first_findings_are_listed(rich: Diagnosis) -> None:
-    few: list[Finding] = [replace(rich.findings[0], message="one\nline")] * 7
+    few: list[Finding] = [replace(rich.findings[0], fact="one\nline")] * 7
     said = lines(few)
     assert said[0] == "graphdoctor: static analysis: 7 findings so far; now the code is run"
     assert said[1].endswith(f"{few[0].rule} one line")

@@ -80,7 +80,7 @@ def test_what_a_rule_says_of_all_findings_is_said_once(rich: Diagnosis) -> None:
 
 def test_carets_only_where_the_message_does_not_quote_the_code(rich: Diagnosis) -> None:
     def carets(message: str) -> bool:
-        return "^" in terminal.render(replace(rich, findings=(replace(rich.findings[0], message=message),)))
+        return "^" in terminal.render(replace(rich, findings=(replace(rich.findings[0], fact=message),)))
 
     assert not carets('`print("input", x.shape)` breaks the graph')
     assert not carets('`print("input", ...` breaks the graph')
@@ -90,7 +90,7 @@ def test_carets_only_where_the_message_does_not_quote_the_code(rich: Diagnosis) 
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_no_line_is_wider_than_the_terminal(rich: Diagnosis, columns: int) -> None:
     long = replace(
-        rich.findings[0], message="many words " * 30, why="many words " * 30, snippet=("x = " + "y " * 200,) * 4
+        rich.findings[0], fact="many words " * 30, why="many words " * 30, snippet=("x = " + "y " * 200,) * 4
     )
     shown = terminal.render(replace(rich, findings=(long, *rich.findings)), Look(columns=columns))
     assert columns - 12 < max(map(width, shown.splitlines())) <= columns
