@@ -2,7 +2,8 @@
 
 What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN`, of a subclass of one, or of their methods (`flatten_parameters`) in
 compiled code, or a setting or weight of one that is read there (`self.rnn.num_layers`, `self.rnn.weight_hh_l0`), or
-the layer itself (`rnn = self.rnn`, `isinstance(self.rnn, nn.LSTM)`).
+the layer itself (`rnn = self.rnn`, `isinstance(self.rnn, nn.LSTM)`). Also what goes through the parameters or layers
+of a model until it comes to one (`list(self.parameters())`, `next(self.parameters())` where it is the first layer).
 
 Why: Dynamo refuses to trace these layers (`torch._dynamo.config.allow_rnn` is off, because unrolling them
 makes compilation slow). What the calling function did before is compiled, and the rest of it runs uncompiled; in a
@@ -15,19 +16,22 @@ torch 2.13); or loop over `nn.LSTMCell`, which is traced.
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import trace_recurrent
 from graphdoctor.model.consequence import Consequence
 from graphdoctor.static.domain.events import Call, GetAttr
+from graphdoctor.static.domain.held_objects import children, submodules
 from graphdoctor.static.domain.torch_tables import is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Instance, TorchModule
+from graphdoctor.static.domain.values import Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-from ._shared import certainty, code
+from ._shared import certainty, code, leaves_function
 
 CODE = "GD502"
 NAME = "rnn-module"
@@ -35,6 +39,11 @@ SEVERITY = "error"
 GB_IDS = ("GB0014",)
 TORCH = ">=2.6"
 ENDS_FUNCTION = "<2.15"
+
+#: Methods that give what is in a module one by one: as long as they are read, they go on.
+_WALKS = frozenset(
+    f"{prefix}{items}" for prefix in ("", "named_") for items in ("parameters", "buffers", "modules", "children")
+)
 
 #: A method that only these layers have, of an object nothing is known of: ``getattr(nn, kind)(...)``.
 _OF_ANY_LAYER = "?.flatten_parameters"
@@ -202,6 +211,26 @@ def graphdoctor_target():
     import torch
 
     return Net(), (torch.rand(4, 8),)
+""",
+    """\
+import torch.nn as nn
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.GRU(8, 8)
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = x.to(next(self.parameters()).dtype)  # GB0014
+        return self.head(x)
+
+
+def graphdoctor_target():
+    import torch
+
+    return Tagger(), (torch.rand(4, 8),)
 """,
 )
 
@@ -379,6 +408,27 @@ class Net(nn.Module):
             x = layer(x)
         return x
 """,
+    """\
+import torch.nn as nn
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 2)
+        self.encoder = nn.GRU(8, 8)
+
+    def forward(self, x):
+        # The first parameter is found before the recurrent layer.
+        x = x.to(next(self.parameters()).dtype)
+        return self.head(x)
+
+
+def graphdoctor_target():
+    import torch
+
+    return Tagger(), (torch.rand(4, 8),)
+""",
 )
 
 
@@ -387,6 +437,15 @@ def watches(name: str) -> bool:
 
 
 def check_call(event: Call) -> Hit | None:
+    if _meets_recurrent(event):
+        return Hit(
+            event,
+            f"{code(event)} goes through a recurrent layer, which Dynamo does not trace",
+            "keep what is needed of it in `__init__`, take a device or dtype from an input (`x.device`), or set "
+            "`torch._dynamo.config.allow_rnn = True`",
+            "likely" if event.site.conditional else "certain",
+            consequence=leaves_function(event),
+        )
     called = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)] if event.receiver else []
     recurrent = is_recurrent_layer(event.qualname) or any(map(is_recurrent_layer, called))
     if not recurrent and event.qualname != _OF_ANY_LAYER:
@@ -397,6 +456,39 @@ def check_call(event: Call) -> Hit | None:
         "compile the parts around it separately, or set `torch._dynamo.config.allow_rnn = True`",
         certainty(event),
         consequence=_cost(event),
+    )
+
+
+def _meets_recurrent(event: Call) -> bool:
+    """Whether ``self.parameters()`` or the like comes to a recurrent layer, as far as it is read."""
+    owner, _, method = event.qualname.rpartition(".")
+    if owner != "torch.nn.Module" or method not in _WALKS or event.kwargs or not isinstance(event.receiver, Instance):
+        return False
+    found = list((children if "children" in method else submodules)(event.receiver))
+    if not _reads_one(event):
+        return any(map(_is_recurrent, found))
+    owns = any(isinstance(value, Tensor) and value.owned for value in event.receiver.attrs.values())
+    first = next((module for module in found if not isinstance(module, Instance)), None)
+    return not owns and "modules" not in method and first is not None and _is_recurrent(first)
+
+
+def _is_recurrent(module: Value) -> bool:
+    return isinstance(module, TorchModule) and is_recurrent_layer(module.qualname)
+
+
+def _reads_one(event: Call) -> bool:
+    """Whether only the first item is read: ``next(self.parameters())``, or a loop that may be left."""
+    statement = event.site.statement
+    if isinstance(statement, cst.For) and statement.iter is event.node:
+        return any(isinstance(node, (cst.Return, cst.Break)) for node in walk(statement.body))
+    read = (node.args[0].value for node in walk(statement) if _calls(node, "next"))
+    return any(event.node is (node.args[0].value if _calls(node, "iter") else node) for node in read)
+
+
+def _calls(node: cst.CSTNode, name: str) -> TypeGuard[cst.Call]:
+    """Whether ``node`` calls the builtin ``name`` with something."""
+    return (
+        isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == name and bool(node.args)
     )
 
 

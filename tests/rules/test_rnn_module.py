@@ -24,6 +24,9 @@ class Net(nn.Module):
         return x + 1
 """
 
+#: Behind a layer that has parameters, and inside a container.
+BEHIND = SOURCE.replace("self.rnn = nn.LSTM(4, 4)", "self.layers = nn.Sequential(nn.Linear(4, 4), nn.LSTM(4, 4))")
+
 
 @pytest.mark.parametrize(
     "read",
@@ -33,8 +36,34 @@ class Net(nn.Module):
     ],
 )  # fmt: skip
 def test_what_is_read_breaks_where_it_is_reported(tmp_path: Path, read: str) -> None:
-    file = tmp_path / "net.py"
-    file.write_text(SOURCE.format(read=read))
+    _compare(tmp_path, SOURCE.format(read=read))
+
+
+@pytest.mark.parametrize("source", [SOURCE, BEHIND])
+@pytest.mark.parametrize(
+    "read",
+    [
+        "next(self.parameters()).device", "list(self.parameters())", "[n for n, p in self.named_parameters()]",
+        "next(iter(self.named_parameters()))", "list(self.buffers())", "list(self.modules())", "next(self.modules())",
+        "list(self.named_modules())", "list(self.children())", "next(self.children())",
+        "[name for name, child in self.named_children()]",
+    ],
+)  # fmt: skip
+def test_what_goes_through_the_layers_breaks_where_it_comes_to_a_recurrent_one(
+    tmp_path: Path, source: str, read: str
+) -> None:
+    _compare(tmp_path, source.format(read=read))
+
+
+def test_a_loop_that_is_left_may_not_come_to_the_layer(tmp_path: Path) -> None:
+    left = "0\n        for p in self.parameters():\n            read = p.device\n            break"
+    _compare(tmp_path, SOURCE.format(read=left))
+    _compare(tmp_path, BEHIND.format(read=left))
+
+
+def _compare(folder: Path, source: str) -> None:
+    file = folder / "net.py"
+    file.write_text(source)
     reported = {finding.rule for finding in analyse([(file, "net.py")], catalog.rules()).findings}
     namespace: dict[str, object] = {}
     exec(compile(file.read_text(), str(file), "exec"), namespace)

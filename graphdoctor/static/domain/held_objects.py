@@ -1,11 +1,11 @@
-"""The objects that an object holds in its attributes, at any depth."""
+"""The objects that an object holds in its attributes, at any depth, and the modules that a module has registered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from graphdoctor.static.domain.value_functions import options, walk
-from graphdoctor.static.domain.values import Function, Instance, TorchModule, Value
+from graphdoctor.static.domain.values import CHILDREN, Function, Instance, TorchModule, Value
 
 
 def held_objects(instance: Instance, through_modules: bool = True) -> list[Instance]:
@@ -27,6 +27,31 @@ def held_objects(instance: Instance, through_modules: bool = True) -> list[Insta
                 stack.append(value.children)
             stack += [part for part in walk(value, 1) if part is not value]
     return found
+
+
+def submodules(module: Instance) -> Iterator[Instance | TorchModule]:
+    """The modules in ``module`` in the order of ``modules()``, which gives ``module`` before them."""
+    yield from _registered(module, {id(module)})
+
+
+def children(module: Instance) -> Iterator[Instance | TorchModule]:
+    """The modules that ``children()`` of ``module`` gives."""
+    for name, held in module.attrs.items():
+        for value in walk(held, 1) if name == CHILDREN else options(held):
+            if isinstance(value, TorchModule) or (isinstance(value, Instance) and value.info.is_module):
+                yield value
+
+
+def _registered(module: Instance | TorchModule, seen: set[int]) -> Iterator[Instance | TorchModule]:
+    if isinstance(module, Instance):
+        inner: Iterable[Value] = children(module)
+    else:
+        inner = walk(module.children, 1) if module.children is not None else ()
+    for value in inner:
+        if isinstance(value, (Instance, TorchModule)) and _is_module(value) and id(value) not in seen:
+            seen.add(id(value))
+            yield value
+            yield from _registered(value, seen)
 
 
 def note_passed(target: Value, args: Iterable[Value]) -> None:
