@@ -55,14 +55,12 @@ def takes_tensor(event: Call, operand: Value) -> bool:
     return is_open or may_be_tensor(operand)
 
 
-def asks_training(test: cst.BaseExpression) -> bool:
-    """True for ``self.training and ...`` and ``not self.training or ...``: in training the rest is asked."""
+def asks_mode(test: cst.BaseExpression) -> bool:
+    """True for ``self.training and ...``, ``not self.training or ...`` and their opposites: one mode asks the rest."""
     if not isinstance(test, cst.BooleanOperation):
         return False
     operand: cst.BaseExpression = test.left
-    if isinstance(test.operator, cst.Or):
-        if not isinstance(operand, cst.UnaryOperation) or not isinstance(operand.operator, cst.Not):
-            return False
+    if isinstance(operand, cst.UnaryOperation) and isinstance(operand.operator, cst.Not):
         operand = operand.expression
     return isinstance(operand, cst.Attribute) and operand.attr.value == "training"
 

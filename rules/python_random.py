@@ -33,7 +33,7 @@ from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-from ._shared import asks_training, certainty, code, consequence
+from ._shared import asks_mode, certainty, code, consequence
 
 CODE = "GD403"
 NAME = "python-random"
@@ -476,7 +476,7 @@ def _branch(event: Call) -> Hit | None:
         f"{code(event, test)} is decided by a number from Python's `random`",
         _SELECT,
         # After an ``and`` it may never be asked: ``self.shuffle and drawn < p``.
-        "possible" if isinstance(test, cst.BooleanOperation) and not asks_training(test) else certainty(event),
+        "possible" if isinstance(test, cst.BooleanOperation) and not asks_mode(test) else certainty(event),
         node=test,
         consequence=consequence(event),
     )

@@ -51,7 +51,7 @@ from graphdoctor.syntax.walk import find, walk
 from ._optional_tensor import advice as optional_tensor
 from ._shared import (
     asks_for_elements,
-    asks_training,
+    asks_mode,
     certainty,
     code,
     consequence,
@@ -799,7 +799,7 @@ def _short_circuited(event: Truth | Call) -> bool:
     while isinstance(test, cst.BooleanOperation):
         if any(node is event.node for node in walk(test.right)):
             passed = not event.site.assumed and _asks_whether_passed(test)
-            asked = asks_training(test) or asks_for_elements(test) or _is_first_time(test, branch)
+            asked = asks_mode(test) or asks_for_elements(test) or _is_first_time(test, branch)
             return not asked and not passed
         test = test.left
     return False

@@ -41,6 +41,13 @@ def test_only_an_undecided_operand_makes_the_next_one_optional(tmp_path: Path, t
     assert [finding.confidence for finding in analyse([(file, "net.py")]).findings] == [confidence]
 
 
+@pytest.mark.parametrize("test", ["not self.training and x.max() > 1", "self.training and x.max() > 1"])
+def test_what_one_mode_asks_is_more_than_possible(tmp_path: Path, test: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(NET.replace("if flag:", f"if {test}:").format(test="kind is None"))
+    assert [finding.confidence for finding in analyse([(file, "net.py")]).findings] == ["likely"]
+
+
 @pytest.mark.parametrize(
     ("body", "suggestion"),
     [
