@@ -522,7 +522,10 @@ def check_subscript(event: Subscript) -> Hit | None:
 
 
 def _computed(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.ndim == 0 and value.dtype == "int" and not _is_argument(value)
+    if not isinstance(value, Tensor) or value.ndim != 0 or _is_argument(value):
+        return False
+    # Of numpy nothing else with no dimension can be an index.
+    return value.dtype == "int" or (value.numpy and value.dtype is None)
 
 
 def _may_be_computed(value: Value) -> bool:

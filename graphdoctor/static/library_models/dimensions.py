@@ -1,4 +1,4 @@
-"""How many dimensions the result of a torch function or tensor method has; None where that is not known."""
+"""How many dimensions the result of a function of torch or numpy, or of a method has; None where that is not known."""
 
 from __future__ import annotations
 
@@ -41,6 +41,46 @@ def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs
         # One by one: ``torch.zeros(2, n)``, but not ``torch.zeros(shape)``.
         return len(args) if len(args) > 1 and not any(isinstance(a, Seq) for a in args) else None
     return None if operand is None or operand.ndim is None else _of_operand(name, operand.ndim, args, kwargs)
+
+
+#: Functions of numpy whose arrays have one dimension.
+_ONE = torch_tables.words("arange flatnonzero unique hanning hamming blackman bartlett kaiser ravel")
+
+#: Those of which the arrays have one dimension where no axis is given, and the position of the axis.
+_FLAT = {"append": 2, "repeat": 2, "cumsum": 1, "cumprod": 1}
+
+#: Those that make an array of a shape.
+_OF_SHAPE = torch_tables.words("zeros ones empty full")
+
+#: Those that keep the dimensions of their first argument.
+_KEEPING = torch_tables.words(
+    "sort argsort round around rint clip floor ceil trunc sqrt exp log log2 log10 abs absolute square sin cos tanh "
+    "flip diff copy nan_to_num zeros_like ones_like full_like empty_like cumsum cumprod ascontiguousarray asarray array roll"
+)
+
+
+def of_array(name: str, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:
+    """The number of dimensions of the array that the function ``name`` of numpy gives."""
+    if name in _ONE:
+        return 1
+    if name in _FLAT and "axis" not in kwargs and 0 < len(args) <= _FLAT[name]:
+        return 1
+    if name in ("linspace", "logspace", "geomspace"):
+        return 1 if all(_is_number(bound) for bound in args[:2]) else None
+    if name in _OF_SHAPE and args:
+        return 1 if _is_int(args[0]) else _spelled(args[:1])
+    if name == "permutation" and args and _is_int(args[0]):
+        return 1
+    if name in ("concatenate", "hstack") and args and isinstance(args[0], Seq) and args[0].items:
+        args = args[0].items
+    elif name not in _KEEPING:
+        return None
+    kept = args[0] if args else None
+    return kept.ndim if isinstance(kept, Tensor) else None
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Const) or (isinstance(value, PythonValue) and value.kind in ("int", "float"))
 
 
 def along(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:

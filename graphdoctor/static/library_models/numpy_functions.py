@@ -11,7 +11,7 @@ from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.domain.value_functions import holds_tensor, options
 from graphdoctor.static.domain.values import UNKNOWN, Const, ExternalObject, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import literals
+from graphdoctor.static.library_models import dimensions, literals
 
 Kwargs = dict[str, Value]
 
@@ -35,6 +35,7 @@ def call_numpy(
     scalar = name in _REDUCTIONS or name in _OF_ONE_NUMBER or name in ("lcm", "gcd")
     of_numbers = scalar and not any(holds_tensor(a) and not isinstance(a, Seq) for a in args)
     ndim = 0 if (of_numbers or (name in _REDUCTIONS and len(args) == 1)) and "axis" not in kwargs else None
+    ndim = dimensions.of_array(name, args, kwargs) if ndim is None else ndim
     if name in ("array", "asarray") and args and not holds_tensor(args[0]) and "dtype" not in kwargs:
         return replace(literals.from_literal(args[0]), numpy=True, constant=False)
     dtype = "bool" if name in torch_tables.BOOL_OPS else "int" if name in torch_tables.INT_OPS else None

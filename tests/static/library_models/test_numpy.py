@@ -80,3 +80,32 @@ def test_sizes_of_arrays_that_are_read(events, size, count):
         f"import numpy as np\nimport torch\n@torch.compile\ndef f(x):\n    return x * len(np.arange({size}))\n"
     )
     assert sum(isinstance(e, Convert) and e.to == "size" for e in found) == count
+
+
+ARRAYS = [
+    "np.arange(3)", "np.linspace(0, 2, 3).round().astype(np.int64)[::-1].copy()", "np.zeros(3, dtype=int)",
+    "np.append(np.arange(2), 1)", "np.cumsum([1, 1])", "np.concatenate([np.arange(2), np.arange(2)])",
+    "np.sort(np.arange(3))", "np.clip(np.arange(3), 0, 2)", "np.arange(4).reshape(2, 2)[0]",
+]  # fmt: skip
+ROWS = [
+    "np.zeros((2, 2), dtype=int)",
+    "np.append(np.zeros((1, 2), dtype=int), [[1, 0]], 0)",
+    "np.stack([np.arange(2)])",
+]
+
+
+@pytest.mark.parametrize("array", [*ARRAYS, *ROWS])
+def test_an_element_of_an_array_is_an_index_that_is_computed_where_it_is_a_number(tmp_path: Path, array: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import numpy as np\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n        self.order = {array}\n\n    def forward(self, x):\n"
+        "        return x[self.order[0]]\n"
+    )
+    assert ({f.rule for f in analyse([(file, "net.py")]).findings} == {"GD215"}) is (array in ARRAYS)
+    namespace: dict[str, Any] = {}
+    exec(file.read_text(), namespace)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    torch.compile(namespace["Net"](), backend="eager")(torch.rand(4, 4))
+    assert bool(torch._dynamo.utils.counters["graph_break"]) is (array in ARRAYS)
