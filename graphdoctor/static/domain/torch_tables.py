@@ -1,6 +1,7 @@
 """What the static pass knows of torch, numpy and Python: what a call gives back, and which arguments must be numbers.
 
-Checked on torch 2.13.0. What *breaks* is not here: that is the rules' business.
+Checked on torch 2.13.0. What *breaks* the graph is not here: each rule in ``rules/`` names the calls that it watches.
+A new method of tensors goes into ``tensor_methods.py`` first: what is not there is taken for no method of a tensor.
 """
 
 from __future__ import annotations
@@ -142,8 +143,9 @@ SAME_SHAPE_OPS = words(
     """
 )
 
-#: The number of rows of what these give depends on data; and what gives one row for each row it is given.
+#: Functions and methods whose result has a number of rows that depends on data.
 DATA_SIZED = words("nonzero argwhere unique unique_consecutive bincount masked_select")
+#: Functions and methods whose result has such a number of rows where their operand has one.
 KEEP_ROWS = words("flatten squeeze view reshape ravel sort unbind")
 
 #: Methods that give the dense tensors that a sparse one is made of.
