@@ -187,7 +187,7 @@ class Analysis:
             # The result of a call that ran out of steps is unknown.
             trouble.append(TOO_LARGE)
         # A script may compile a model of another package, which is not a region of this file.
-        compiles = bool(interpreter.reached) or "compile" in module.source.text
+        compiles = bool(interpreter.reached.functions) or "compile" in module.source.text
         return audience.places(), interpreter.seen_statements, compiles
 
     def _record(self, source: SourceModule) -> Recorder:

@@ -298,10 +298,10 @@ def write_attribute(
     """``receiver.name = value``."""
     name = node.attr.value
     for option in options(receiver):
-        begun = isinstance(option, Instance) and (option, name) in interpreter.assigned_first
+        begun = isinstance(option, Instance) and (option, name) in interpreter.stores.assigned_first
         interpreter.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented, begun=begun)
         if option is receiver and isinstance(option, Instance) and not augmented and _begins(interpreter, name):
-            interpreter.assigned_first.add((option, name))
+            interpreter.stores.assigned_first.add((option, name))
         if isinstance(option, ExternalObject):
             record = interpreter.record(option)
             if record is not None:
@@ -316,7 +316,7 @@ def write_attribute(
                 continue
             before = option.attrs.get(name)
             if interpreter.frame.compiled and isinstance(value, (Seq, Mapping)):
-                interpreter.rebuilt_lists.add((option, name))
+                interpreter.stores.new_lists.add((option, name))
             # A compiled call runs many times, and a branch may not run: the attribute may still have its old value.
             keeps = interpreter.frame.compiled or interpreter.frame.conditional
             if option.is_representative and not interpreter.frame.compiled and not _is_own(interpreter, option):
@@ -324,7 +324,7 @@ def write_attribute(
             held = join(before, value) if keeps and before is not None else value
             if interpreter.frame.compiled and before is not None and kinds(held) != kinds(before):
                 option.changes += 1
-                interpreter.kinds_stored += 1
+                interpreter.stores.new_kinds += 1
             option.attrs[name] = held
             if before is None and CHILDREN in option.attrs and _is_module(value):
                 objects.add_child(option, value)

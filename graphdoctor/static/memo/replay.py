@@ -143,7 +143,7 @@ class Call:
         self._graph_ends = interpreter.graph_ends
         self._first = len(interpreter.sink.hits)
         _, *self._others = interpreter.noted()
-        self._begun = interpreter.assigned_first
+        self._begun = interpreter.stores.assigned_first
 
     def replayed(self) -> Value | None:
         """The result of the call, where a summary of it can be replayed."""
@@ -164,7 +164,7 @@ class Call:
                     name in attrs and kinds(attrs[name]) != kinds(before) for name, before in instance.attrs.items()
                 ):
                     instance.changes += 1
-                    self._interpreter.kinds_stored += 1
+                    self._interpreter.stores.new_kinds += 1
                 instance.attrs = attrs
         interpreter = self._interpreter
         interpreter.sink.repeat(outcome.hits, outcome.whole_frame, interpreter.frame.whole_frame)
@@ -196,7 +196,7 @@ class Call:
         # Of what is noted a summary holds only the hits. A region that begins in the call says that the file compiles
         # something.
         others = [*interpreter.noted()[1:]]
-        if quick or others != self._others or None in log or interpreter.assigned_first is not self._begun:
+        if quick or others != self._others or None in log or interpreter.stores.assigned_first is not self._begun:
             return
         try:
             frozen = state.frozen(result)

@@ -53,6 +53,10 @@ class Summaries:
     def __init__(self, lookups: LookupLog) -> None:
         self._lookups = lookups
         self._known: dict[Hashable, list[_Known]] = {}
+        #: The keys of the calls in which the graph ended.
+        self.ends_graph: set[Hashable] = set()
+        #: The attributes that constructors stored in their objects.
+        self.stored: dict[Hashable, Names[str, Value]] = {}
         #: How often a result was taken of a call that may have left something behind.
         self._taken = 0
 
