@@ -300,7 +300,7 @@ def write_attribute(
     for option in options(receiver):
         begun = isinstance(option, Instance) and (option, name) in interpreter.stores.assigned_first
         interpreter.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented, begun=begun)
-        if option is receiver and isinstance(option, Instance) and not augmented and _begins(interpreter, name):
+        if option is receiver and isinstance(option, Instance) and not augmented and _surely_sets(interpreter, name):
             interpreter.stores.assigned_first.add((option, name))
         if isinstance(option, ExternalObject):
             record = interpreter.record(option)
@@ -335,7 +335,7 @@ def _is_module(value: Value) -> bool:
     return isinstance(value, TorchModule) or (isinstance(value, Instance) and value.info.is_module)
 
 
-def _begins(interpreter: Interpreter, name: str) -> bool:
+def _surely_sets(interpreter: Interpreter, name: str) -> bool:
     """Whether the statement runs in each compiled call, and does not read an attribute ``name``."""
     frame = interpreter.frame
     if not frame.compiled or frame.conditional or not isinstance(frame.statement, cst.SimpleStatementLine):

@@ -273,8 +273,8 @@ def call_function(
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
     if not (frame.compiled or frame.guessed or objects.may_matter(interpreter, info, args)):
-        promised = arguments.promised(interpreter, info)
-        return promised if type(promised) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
+        declared = arguments.declared_result(interpreter, info)
+        return declared if type(declared) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
     names = _widened(interpreter, info, names)
     key = call_key(info, function, names, frame.compiled)
     built = function.bound if info.name in objects.CONSTRUCTORS and isinstance(function.bound, Instance) else None

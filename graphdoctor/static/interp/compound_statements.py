@@ -126,7 +126,7 @@ def _mark_flags(one: Names, other: Names) -> None:
     """Mark flags that stand for tensor data: one side of a branch on a tensor sets the flag where the other has a
     tensor.
 
-    ``if dt > limit: accept = False``: which side is taken the data decide, so that both may be traced.
+    ``if dt > limit: accept = False``: the data decides which side is taken, so either may be traced.
     """
     for flags, tensors in ((one, other), (other, one)):
         for name, flag in flags.items():
@@ -261,7 +261,7 @@ def _match(interpreter: Interpreter, node: cst.Match) -> bool:
         before = interpreter.snapshot()
         with interpreter.path(conditional=not surely or taken is None):
             within = match_statements.within(interpreter, case.pattern, subject)
-            _know(interpreter, name, within, subject)
+            _narrow_subject(interpreter, name, within, subject)
             match_statements.bind(interpreter, case.pattern, within)
             guard = conditions.ask(interpreter, case.guard, "if", case).verdict if case.guard is not None else True
             if guard is not False:
@@ -278,7 +278,7 @@ def _match(interpreter: Interpreter, node: cst.Match) -> bool:
         interpreter.restore(before)
         if case.guard is None:
             rest = match_statements.without(interpreter, case.pattern, subject)
-            _know(interpreter, name, rest, subject)
+            _narrow_subject(interpreter, name, rest, subject)
             subject = rest
         left = interpreter.snapshot()
     if left is not None:
@@ -289,7 +289,7 @@ def _match(interpreter: Interpreter, node: cst.Match) -> bool:
     return True
 
 
-def _know(interpreter: Interpreter, name: str | None, narrowed: Value, subject: Value) -> None:
+def _narrow_subject(interpreter: Interpreter, name: str | None, narrowed: Value, subject: Value) -> None:
     """Narrow the subject, a name or an attribute, by the pattern that it matched."""
     if name is not None and narrowed is not subject:
         conditions.note(interpreter, name, narrowed)

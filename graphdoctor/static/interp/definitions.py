@@ -33,11 +33,11 @@ from graphdoctor.static.domain.values import (
     Mapping,
     OneOf,
     Partial,
-    Promise,
     PythonValue,
     Seq,
     Tensor,
     TorchModule,
+    TypeAlias,
     Unknown,
     Value,
 )
@@ -324,7 +324,7 @@ _TENSOR_TYPES = {
 
 
 def _plain(value: Value) -> Value:
-    if isinstance(value, Promise):
+    if isinstance(value, TypeAlias):
         return value.value
     if isinstance(value, OneOf):
         return _union([_plain(option) for option in value.options])
