@@ -70,7 +70,7 @@ _NUMBERS = words("abs bool divmod float format id int len repr round str")
 _CONTAINER = {Mapping: words("copy get items keys values"), Seq: words("copy count index")}
 _MODULE = words("buffers children modules named_buffers named_children named_modules named_parameters parameters")
 _OF_TIME = words("date isoformat strftime time timestamp timetuple total_seconds weekday")
-#: What a sequence may be to be gone through twice.
+#: The kinds of sequences that can be iterated twice.
 _LASTING = words("dict frozenset list range set size str tuple")
 #: Methods by which a conversion runs code of a class, and by which reading any attribute does.
 _BY_CONVERSION = tuple(

@@ -99,7 +99,7 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
 
 
 def _made(interpreter: Interpreter, target: Value) -> Iterable[Value]:
-    """The modules that a function makes which is named and needs no argument; else ``target`` itself."""
+    """The modules that ``target`` makes, where it is a function that needs no argument; else ``target`` itself."""
     if not isinstance(target, Function):
         return (target,)
     named = definitions.parameters(target.info.node.params)
