@@ -27,7 +27,7 @@ def sequence(
     if name in ("append", "insert", "add", "appendleft", *_EXTENDERS):
         func = node.func if isinstance(node, cst.Call) else None
         container = func.value if isinstance(func, cst.Attribute) and receiver.kind == "list" else None
-        # A list in a table lives as long as the table.
+        # A list in a dict or list lives as long as that does.
         holder = container.value if isinstance(container, cst.Subscript) else container
         if container is not None and holder is not None and assignments.outlives_call(interpreter, holder):
             interpreter.emit(Grow, node, container=container)
@@ -49,7 +49,7 @@ def sequence(
     return NONE if name in ("sort", "reverse", "clear", "discard") else UNKNOWN
 
 
-#: Methods that add the elements of what they are given.
+#: Methods that add all elements of their argument.
 _EXTENDERS = ("extend", "extendleft", "update")
 
 

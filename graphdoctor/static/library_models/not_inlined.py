@@ -32,7 +32,7 @@ def call(
     if not info.markers:
         return None
     disabled = "disable" in info.markers and interpreter.frame.compiled
-    name = _said_as(function)
+    name = _name_for_rules(function)
     if name and interpreter.frame.compiled:
         interpreter.emit(Call, node, qualname=name, args=args, kwargs=kwargs, receiver=function)
     if disabled or info.markers & {NUMBA, OTHER_COMPILER}:
@@ -40,7 +40,7 @@ def call(
     return arguments.opaque_result(interpreter, info, args) if info.markers & OPAQUE else None
 
 
-def _said_as(function: Function) -> str:
+def _name_for_rules(function: Function) -> str:
     """The name by which rules know the call; "" where no rule is about it."""
     info = function.info
     if "disable" in info.markers:
