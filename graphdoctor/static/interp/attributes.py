@@ -178,22 +178,26 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
         return found
     found = receiver.info.lookup_in_subclasses(name) if receiver.may_be_subclass else receiver.info.lookup(name)
     if found is not None:
-        results: list[Value] = []
-        for option in options(found):
-            if isinstance(option, Function) and option.info.markers & PROPERTIES:
-                if "cached_property" in option.info.markers and interpreter.is_first_read(option.info):
-                    # The first call of a module reads its cached properties, and those of the objects it was made with.
-                    used = receiver.info.is_module or receiver.is_representative
-                    with interpreter.path(untaken=used and not interpreter.has_sample):
-                        interpreter.emit(GetAttr, node, receiver=ExternalObject("functools.cached_property"), name=name)
-                results.append(calls.call_function(interpreter, node, option.to(receiver), (), {}))
-            else:
-                # A field is an attribute of the object; the class has only its default.
-                results.append(option if name in receiver.info.fields else calls.bind(option, receiver))
-        return join(*results)
+        return join(*[_read_from_class(interpreter, node, receiver, name, option) for option in options(found)])
     found = named_attributes.named_in_part(receiver, name)
-    if found is not None:
-        return found
+    return found if found is not None else _undefined_attribute(interpreter, node, receiver, name)
+
+
+def _read_from_class(interpreter: Interpreter, node: cst.CSTNode, receiver: Instance, name: str, found: Value) -> Value:
+    """``receiver.name``, for which its class has ``found``."""
+    if not isinstance(found, Function) or not found.info.markers & PROPERTIES:
+        # A field is an attribute of the object; the class has only its default.
+        return found if name in receiver.info.fields else calls.bind(found, receiver)
+    if "cached_property" in found.info.markers and interpreter.is_first_read(found.info):
+        # The first call of a module reads its cached properties, and those of the objects it was made with.
+        used = receiver.info.is_module or receiver.is_representative
+        with interpreter.path(untaken=used and not interpreter.has_sample):
+            interpreter.emit(GetAttr, node, receiver=ExternalObject("functools.cached_property"), name=name)
+    return calls.call_function(interpreter, node, found.to(receiver), (), {})
+
+
+def _undefined_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Instance, name: str) -> Value:
+    """``receiver.name``, which neither the object nor its class in the scanned code defines."""
     if name == "__class__":
         return Class(receiver.info, exact=not receiver.may_be_subclass)
     if name == "__dict__":

@@ -82,14 +82,7 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
             conditional=verdict is None, untaken=sample is True or fills, muted=verdict is None and only_raises(body)
         ):
             conditions.narrow(interpreter, node.test, positive=False)
-            if type(node.orelse) is cst.If:
-                frame = interpreter.frame
-                frame.statement = node.orelse
-                falls = _if(interpreter, node.orelse)
-                frame.statement = node
-            else:
-                falls = body is None or statements.run_block(interpreter, body)
-            if falls:
+            if _run_else(interpreter, node):
                 ends.append(interpreter.frame.scope.names)
     if not ends:
         return False
@@ -107,6 +100,20 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if verdict is None and len(frame.returns) > returned and not predicates.asks_for_kind(node.test):
         frame.may_be_left = True
     return True
+
+
+def _run_else(interpreter: Interpreter, node: cst.If) -> bool:
+    """Interpret what runs where the test of ``node`` is false."""
+    if node.orelse is None:
+        return True
+    # By class, not ``isinstance``, which is slow for the abstract base classes that libcst's nodes are.
+    if type(node.orelse) is not cst.If:
+        return statements.run_block(interpreter, node.orelse.body)
+    frame = interpreter.frame
+    frame.statement = node.orelse
+    falls = _if(interpreter, node.orelse)
+    frame.statement = node
+    return falls
 
 
 def _asked_name(test: cst.BaseExpression) -> str:

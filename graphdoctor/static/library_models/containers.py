@@ -128,18 +128,23 @@ def mapping(
     if name == "copy":
         return receiver
     if name == "update" and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        items = dict(receiver.items)
-        rest = receiver.rest
-        for arg in args:
-            if isinstance(arg, Mapping):
-                items.update(arg.items)
-                rest = arg.rest if rest is None else rest
-            else:
-                rest = UNKNOWN
-        items.update(kwargs)
-        assignments.put_back(interpreter, node.func.value, Mapping(tuple(items.items()), rest))
+        assignments.put_back(interpreter, node.func.value, _updated(receiver, args, kwargs))
         return NONE
     return UNKNOWN
+
+
+def _updated(receiver: Mapping, args: tuple[Value, ...], kwargs: Kwargs) -> Mapping:
+    """A dict after its ``update(*args, **kwargs)``."""
+    items = dict(receiver.items)
+    rest = receiver.rest
+    for arg in args:
+        if isinstance(arg, Mapping):
+            items.update(arg.items)
+            rest = arg.rest if rest is None else rest
+        else:
+            rest = UNKNOWN
+    items.update(kwargs)
+    return Mapping(tuple(items.items()), rest)
 
 
 def combined(name: str, a: Value, b: Value) -> Value | None:
