@@ -19,7 +19,7 @@ _SIZE = re.compile(r"(?P<name>[^\s(]\S*?)\.(?:size\(\)|stride\(\))\[(?P<index>\d
 _OFFSET = re.compile(r"(?P<name>[^\s(]\S*?)\.storage_offset\(\)")
 #: Python's error where a guard reads an attribute that the present object lacks: the text names no expression.
 _HAS_NOT = re.compile(r"'(?P<type>\w+)' object has no attribute '(?P<attribute>\w+)'")
-#: Python's errors where a guard asks for something that is missing; the tuple is mostly the shape of a tensor.
+#: Python's errors where a guard asks for something that is missing; the tuple is in most cases the shape of a tensor.
 _TOO_SHORT: dict[str, tuple[Kind, str]] = {
     "tuple index out of range": (
         "rank",

@@ -121,9 +121,7 @@ class ModuleInfo:
 
     @cached_property
     def root(self) -> Path:
-        """The folder that contains its top-level package. The dotted name tells, since a package needs no
-        ``__init__.py``.
-        """
+        """The folder that contains its top-level package, by its dotted name: a folder needs no ``__init__.py``."""
         file, parts = self.source.resolved, tuple(self.name.split("."))
         place = file.parent if file.stem == "__init__" else file.with_suffix("")
         if place.parts[-len(parts) :] == parts:
@@ -337,8 +335,7 @@ class Project:
         self.library: dict[str, ModuleInfo] = {}
         #: Records the attributes that are looked up in their classes.
         self.lookups = LookupLog()
-        #: Globals of imported modules that calls of the scanned file rebind, each with the value that ``forget`` puts
-        #: back.
+        #: Globals of imported modules that the scanned file rebinds by calls, with the values that ``forget`` restores.
         self.rebound: list[tuple[Scope, str, Value | None]] = []
 
     def read(self, file: Path) -> tuple[str, str]:
