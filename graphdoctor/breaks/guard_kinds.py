@@ -33,7 +33,7 @@ _CONTAINS = re.compile(r"(?:not )?___dict_contains\('(?P<key>\w+)', (?P<owner>.+
 _HOLDS = re.compile(r"(?:not )?___dict_contains\((?P<key>.+), (?P<owner>[^(),]+)\)$")
 _IDENTITY = re.compile(r"___check_(?P<what>obj|type)_id\((?P<name>.+?), ")
 _DEALLOCATED = re.compile(r"because (?P<name>.+?) got deallocated")
-#: What a graph break left on the stack, and a data-dependent float (torch/utils/_sympy/symbol.py).
+#: A value that a graph break left on the stack, and a symbol for a data-dependent float (torch/utils/_sympy/symbol.py).
 STACK_VALUE = re.compile(r"\b___stack\d+\b(?:\[\d+\])*")
 SYMBOL = re.compile(r"\bzu?f\d+\b")
 #: Characters of a compared value that are shown.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BRANCH = frozenset({"GB0170"})
 _NUMBER = frozenset({"GB0124", "GB0033"})
 _SHAPE = frozenset({"GB0036"})
-#: Of ``sorted`` that compares tensors.
+#: Dynamo's id of a ``sorted`` that compares tensors.
 _ORDER = frozenset({"GB0207"})
 _METHODS = ("item", "tolist")
 _CONVERSIONS = ("bool", "int", "float")

@@ -57,7 +57,7 @@ READING = words("""
     torch.get_num_threads torch.iinfo torch.is_autocast_enabled torch.is_grad_enabled torch.is_inference_mode_enabled
     torch.is_tensor torch.numel torch.typename uuid.uuid1 uuid.uuid4
 """)
-#: What a logger says of itself.
+#: Methods that ask a logger about itself.
 _ASKS_LOGGER = re.compile(
     r"([\w.]*\.)?logging\.(getLogger|get_logger|Logger)\.(isEnabledFor|getEffectiveLevel|hasHandlers)"
 )

@@ -180,7 +180,7 @@ def _nothing(_node: cst.CSTNode) -> Iterator[bool]:
     return iter(())
 
 
-#: What neither binds a name nor holds what does: half of all nodes, and quickly recognised.
+#: Nodes that neither bind a name nor hold nodes that do: half of all nodes, and quickly recognised.
 _PLAIN = frozenset((cst.Name, cst.SimpleString, cst.Integer, cst.Float))
 #: The bindings in nodes that bind names, keep their names to themselves, or decide whether names are bound. What stands
 #: in any other node is in the same scope. After ``global torch``, the module level says what the name stands for.

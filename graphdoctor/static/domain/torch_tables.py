@@ -157,7 +157,7 @@ SIZED_BY_FIRST = frozenset({"full"})
 #: Functions that make a 1-d tensor.
 ONE_DIMENSIONAL = words("arange linspace logspace randperm hann_window hamming_window ravel")
 
-#: What makes a causal mask: a method of ``nn.Transformer`` that is static, and what it calls.
+#: Functions that make a causal mask: a static method of ``nn.Transformer``, and the function that it calls.
 CAUSAL_MASKS = frozenset(
     {
         "torch.nn.Transformer.generate_square_subsequent_mask",

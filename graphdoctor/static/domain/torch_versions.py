@@ -12,7 +12,7 @@ from graphdoctor.target_torch.tested import OLDEST_TORCH
 #: The version, also once it was read by one of ``_READERS``.
 VERSION = External("torch.__version__")
 
-#: What makes a version from a string, so that versions are compared number by number.
+#: Functions that make a version from a string, so that versions are compared number by number.
 _READERS = frozenset({
     "packaging.version.parse", "packaging.version.Version", "pkg_resources.parse_version",
     "pkg_resources.packaging.version.parse", "distutils.version.LooseVersion", "torch.torch_version.TorchVersion",

@@ -314,7 +314,7 @@ def _class(interpreter: Interpreter, node: cst.ClassDef) -> bool:
     return True
 
 
-#: What runs each compound statement; each returns True when control can go on after it.
+#: The interpreters of compound statements, by class. Each returns True when control can go on after the statement.
 COMPOUND: dict[type, Callable[[Interpreter, Any], bool]] = {
     cst.If: _if, cst.For: loops.run_for, cst.While: loops.run_while, cst.Try: _try,
     cst.TryStar: _try, cst.With: _with,

@@ -14,7 +14,7 @@ from graphdoctor.static.interp import arguments
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import type_checkers
 
-#: What makes TorchScript. Dynamo calls a scripted function in the graph, and does not trace a scripted module.
+#: Functions that make TorchScript. Dynamo calls a scripted function in the graph, and does not trace a scripted module.
 SCRIPTING = ("torch.jit.script", "torch.jit.trace")
 
 #: Decorators after which Dynamo puts the call in the graph without looking inside.

@@ -168,7 +168,7 @@ def _is_tensor(
 
 _Function = Callable[[Interpreter, cst.CSTNode, str, tuple[Value, ...], Kwargs], Value]
 
-#: What gives the result of a function, by its name.
+#: The models of functions, by name: each gives the result of the function.
 _FUNCTIONS: dict[str, _Function] = {
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
