@@ -1,4 +1,4 @@
-"""What a graph break costs as the source predicts it, and what a run makes of that prediction."""
+"""What a graph break costs: the prediction from the source, and how a run corrects it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
     from graphdoctor.model.runs import Break
 
-#: What the source predicts. A run says more about these, and about nothing else.
+#: The kinds that are predictions from the source. A run corrects these and no others.
 _PREDICTED = ("split", "whole", "rest")
 
 
@@ -23,14 +23,14 @@ def given_up(finding: Finding) -> str:
 
 
 def not_reached_yet(cost: Consequence | None, line: int) -> Consequence:
-    """``cost`` of a finding to which compiling did not get, because it ended at ``line``."""
+    """``cost`` of a finding that compiling did not reach, because it ended at ``line``."""
     if cost is None:
         return Consequence("waits", line=line)
     return Consequence("later", line=line) if _is_predicted(cost) else replace(cost, line=line)
 
 
 def waits_for(finding: Finding) -> int:
-    """The line that compiling ended at before it came to ``finding``; 0 where there is none."""
+    """The line at which compiling ended before it reached ``finding``; 0 where it did not end before."""
     return finding.consequence.line if finding.consequence is not None else 0
 
 
@@ -52,7 +52,7 @@ def split(cost: Consequence | None, places: int = 1) -> Consequence | None:
     """``cost`` of a break at which a run saw the graph split, and no function given up.
 
     Whether Dynamo gives up what has a loop depends on the bytecode after the break: before a `return` it goes on.
-    ``places`` are those that broke, where what is called breaks at several.
+    ``places`` is the number of places that broke, where the called function breaks at several.
     """
     if cost is None or not _is_predicted(cost):
         return cost
@@ -75,7 +75,9 @@ def with_fullgraph(cost: Consequence | None) -> Consequence | None:
 
 
 def where_recorded(cost: Consequence | None, fullgraph: bool) -> Consequence | None:
-    """``cost`` of what only ``fullgraph=True`` fails at, where Dynamo records the number or size by default, too."""
+    """``cost`` of a line that fails only with ``fullgraph=True``, where a setting lets Dynamo record the number or size
+    by default too.
+    """
     return (FAILS if fullgraph else SPLIT) if cost is not None and cost.kind == "recorded" else cost
 
 
@@ -85,7 +87,7 @@ def unmeasured(cost: Consequence | None) -> Consequence | None:
 
 
 def reason_once(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """``findings`` of which only the first of a function says why nothing of it is compiled."""
+    """``findings``, where only the first one of a function says why nothing of the function is compiled."""
     explained: set[tuple[str, Consequence]] = set()
     for finding in findings:
         cost = finding.consequence
@@ -108,6 +110,6 @@ def is_rest_alone(breaks: Iterable[Break]) -> bool:
 
 
 def site_of(brk: Break) -> tuple[object, ...]:
-    """What tells break sites apart: place and cause, and below a line of the user's the place in a library."""
+    """The key of a break site: its place and cause, and for a break in a library also the place there."""
     inner = brk.stack[-1] if brk.owner == "third-party" and brk.stack else None
     return (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type, inner)

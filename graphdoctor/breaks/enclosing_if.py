@@ -1,4 +1,4 @@
-"""The condition behind which a line is reached. Pure."""
+"""The condition under which a line is reached. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph breaks in plain words, with the rewrite that is known to work on torch 2.13. Pure.
+"""Explanations of graph breaks in plain words, with a rewrite that is known to work on torch 2.13. Pure.
 
 Dynamo's own explanation stays the fallback: the registry has over 500 types, and most are rare.
 """
@@ -45,7 +45,7 @@ _LOGGER = (
     "`import logging; torch._dynamo.config.ignore_logging_functions.add(logging.Logger.{0})` (torch 2.11 or newer)."
 )
 _OUTSIDE = "Call it outside the compiled code and pass the result in, or compute it once in __init__."
-#: Of no use where the code came to its end in eager.
+#: A hint that is of no use where the code ran to its end in eager.
 IN_EAGER = "Run the same inputs in eager and correct the error that shows up there."
 _FAKE = (
     "Give a custom operator a fake implementation (torch.library.register_fake); call one of torch's own outside the "
@@ -317,7 +317,7 @@ def in_plain_words(message: Message) -> tuple[str, tuple[str, ...]]:
     return reason or message.gb_type or "unknown reason", hints
 
 
-#: What Dynamo says of itself, by the class of the error: the text names its own symbols and tensors.
+#: Messages in place of those of Dynamo that name its internal symbols and tensors, by the class of the error.
 _INTERNAL = {
     "PendingUnbackedSymbolNotFound": "Dynamo loses track of a size that depends on data, which an operator is given",
 }

@@ -168,7 +168,7 @@ FAMILIES = (
     ),
 )
 
-#: Dynamo runs Python through rules of its own, which is the cause where no family is recognised.
+#: The family of all other breaks: Dynamo interprets Python by rules of its own, which do not cover everything.
 OTHER = Family(
     "",
     "Dynamo does not know how to trace this Python code.",

@@ -93,14 +93,14 @@ def of_calls(
 
 
 def place(entry: Break) -> tuple[str, int, str | None]:
-    """What tells a break from others, whatever call has it."""
+    """The key of a break, the same in every call that has it."""
     return entry.path, entry.line, entry.gb_id or entry.gb_type
 
 
 def numbered(
     events: Sequence[RawEvent], places: Places, source: Callable[[str], str]
 ) -> tuple[tuple[Break, ...], dict[int, int]]:
-    """``distinct`` of ``events``, and for the number of each event that has a break the number of that."""
+    """``distinct`` of ``events``; and by the number of an event the number of the break that it belongs to."""
     sites: dict[tuple[object, ...], list[Break]] = {}
     met: dict[int, tuple[tuple[object, ...], int]] = {}
     for number, event in enumerate(events):
@@ -212,7 +212,9 @@ def dropped_functions(events: Sequence[RawEvent], places: Places, source: Callab
 
 
 def user_stack(event: RawEvent, places: Places) -> list[RawFrame]:
-    """The frames of ``event`` that a user knows, outermost first: resume frames stand for what they resume."""
+    """The frames of ``event`` that a user knows, outermost first. A resume frame is shown as the function that it
+    resumes.
+    """
     # What stands above this tool's first frame started the worker.
     start = next((number for number, f in enumerate(event.above) if places.is_tool(f.path)), 0)
     above = [f for f in event.above[start:] if not places.is_tool(f.path) and places.kind(f.path) != "torch"]

@@ -17,9 +17,9 @@ LOCAL = re.compile(r"L\['(\w+)'\]")
 _COMPARED = re.compile(r"(?P<left>.+?) (?P<operator>==|is not|is|!=|in|not in) (?P<right>.+)")
 _SIZE = re.compile(r"(?P<name>[^\s(]\S*?)\.(?:size\(\)|stride\(\))\[(?P<index>\d+)\]")
 _OFFSET = re.compile(r"(?P<name>[^\s(]\S*?)\.storage_offset\(\)")
-#: Python's error in a guard that asks an attribute of what is there now: the text names no expression.
+#: Python's error where a guard reads an attribute that the present object lacks: the text names no expression.
 _HAS_NOT = re.compile(r"'(?P<type>\w+)' object has no attribute '(?P<attribute>\w+)'")
-#: What a guard asks for is not there; the tuple is in most cases the shape of a tensor.
+#: Python's errors where a guard asks for something that is missing; the tuple is in most cases the shape of a tensor.
 _TOO_SHORT: dict[str, tuple[Kind, str]] = {
     "tuple index out of range": (
         "rank",
@@ -33,7 +33,7 @@ _CONTAINS = re.compile(r"(?:not )?___dict_contains\('(?P<key>\w+)', (?P<owner>.+
 _HOLDS = re.compile(r"(?:not )?___dict_contains\((?P<key>.+), (?P<owner>[^(),]+)\)$")
 _IDENTITY = re.compile(r"___check_(?P<what>obj|type)_id\((?P<name>.+?), ")
 _DEALLOCATED = re.compile(r"because (?P<name>.+?) got deallocated")
-#: What a graph break left on the stack, and a data-dependent float (torch/utils/_sympy/symbol.py).
+#: A value that a graph break left on the stack, and a symbol for a data-dependent float (torch/utils/_sympy/symbol.py).
 STACK_VALUE = re.compile(r"\b___stack\d+\b(?:\[\d+\])*")
 SYMBOL = re.compile(r"\bzu?f\d+\b")
 #: Characters of a compared value that are shown.
@@ -176,12 +176,12 @@ def _empty(text: str) -> Part | None:
     return Part("length", name, f"{spoken(name)} is no longer empty")
 
 
-#: In this order: a later one would take some texts for its own that an earlier one reads.
+#: The readers of guards. The order counts: a later one would also read some texts that are meant for an earlier one.
 _READERS = (_tensor, _no_tensor, _state, _held, _identity, _size, _error, _compared, _empty)
 
 
 def _relation(text: str) -> Part:
-    """What is computed of one number, or a relation of several."""
+    """A relation of several numbers, or of an expression of one number."""
     named = set(_NAMES.findall(text))
     if len(named) != 1 or STACK_VALUE.search(text) or SYMBOL.search(text):
         return Part("value", text, f"{text} no longer holds")

@@ -1,4 +1,4 @@
-"""The reason of a recompile, taken apart and put into words. Pure.
+"""The reason of a recompile, parsed and put into words. Pure.
 
 Dynamo names the first guard that failed (torch/_dynamo/guards.py); two changed dimensions come as one reason.
 """
@@ -70,11 +70,11 @@ def without_symbols(words: str) -> str:
 _REMOVE = "remove the graph break"
 #: What helps against recompiles of a function that several submodules share.
 REMOVE_BREAKS = f"{_REMOVE}s: because of them the function is compiled separately, once for each kind of call"
-#: What there is to say of a number that each call changes.
+#: The advice for a number that each call changes.
 BECOMES_DYNAMIC = "a number that changes is dynamic from its second value on: one compilation more, and no further"
 #: What helps where a condition asks for an attribute that changes: a tensor in its place would break the graph.
 SET_ONCE = "set it once, before the first call: the code decides by it, so each value gets a compilation of its own"
-#: What helps where the first call fills what the second finds.
+#: What helps where the first call fills a cache that the second one finds.
 FILL_BEFORE = "fill it before the first call of what is compiled"
 
 

@@ -1,4 +1,4 @@
-"""The text of a graph break, taken apart. Pure.
+"""The message of a graph break, parsed. Pure.
 
 Since torch 2.7 (torch/_dynamo/exc.py, format_graph_break_message) a message reads: the gb_type on a line, then
 ``Explanation:``, ``Hint:`` lines, ``Developer debug context:`` and, since 2.8, a link that holds the GB id.
@@ -30,7 +30,7 @@ class Message:
 
 
 def parse(text: str) -> Message:
-    """Take ``text`` apart. Of a chain of breaks this is the first part: the root cause."""
+    """The parts of the message ``text``. Of a chain of breaks, it is the first one: the root cause."""
     part = _OPERATOR.sub("", _CHAIN.split(text)[0])
     head = _HEAD.search(part)
     link = _LINK.search(part)

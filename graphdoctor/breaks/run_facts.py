@@ -1,4 +1,4 @@
-"""What breaks show that the source alone may not: which expressions are tensors, what was compiled. Pure."""
+"""What the breaks of a run show and the source may not: which expressions are tensors, what was compiled. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BRANCH = frozenset({"GB0170"})
 _NUMBER = frozenset({"GB0124", "GB0033"})
 _SHAPE = frozenset({"GB0036"})
-#: Of ``sorted`` that compares tensors.
+#: Dynamo's id of a ``sorted`` that compares tensors.
 _ORDER = frozenset({"GB0207"})
 _METHODS = ("item", "tolist")
 _CONVERSIONS = ("bool", "int", "float")
@@ -40,7 +40,7 @@ class RunFacts:
 def facts_of(
     breaks: Iterable[Break], findings: Iterable[Finding], texts: Mapping[str, str], files: Mapping[str, Path]
 ) -> dict[Path, RunFacts]:
-    """What those ``breaks`` show that none of ``findings`` expects on their line.
+    """The facts from those ``breaks`` that none of ``findings`` expects on their line.
 
     ``texts`` and ``files`` are the user's, by the paths that are shown; the result is by file.
     """

@@ -220,7 +220,7 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
 
 
 def _beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:
-    """A break of which no rule knows the cause, on the line of one that is explained: a value of that may cause it."""
+    """A break whose cause no rule knows, on the line of a break that a rule explains: that one may be the cause."""
     if unexplained.rule != "GD000":
         return unexplained
     place = unexplained.location

@@ -14,7 +14,9 @@ _CONFIDENCE = {"certain": 0, "likely": 1, "possible": 2}
 
 
 def rank(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Seen breaks first: own code, causes, whole frames, many events; then what is only expected, the surest first."""
+    """Breaks that were seen come first: those in own code, causes, whole frames, many events. Predicted ones follow,
+    the surest first.
+    """
     return tuple(sorted(findings, key=_key))
 
 

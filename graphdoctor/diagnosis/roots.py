@@ -54,7 +54,7 @@ _AFTER_A_BREAK = frozenset({"GB0092", "GB4347", "GB8335"})
 
 
 def follows(finding: Finding) -> bool:
-    """Whether the break is one that another has left behind."""
+    """Whether the break is a consequence of another one."""
     return finding.status == "dynamic-only" and _AFTER_A_BREAK.issuperset(finding.gb_ids or ("",))
 
 

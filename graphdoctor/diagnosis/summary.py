@@ -1,4 +1,4 @@
-"""The verdict, the sentence that every report begins with, and the numbers behind it."""
+"""The verdict, the sentence that every report begins with, and the numbers that they are made from."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
     return tuple(found)
 
 
-#: So many calls that are compiled again for values of one attribute: it is another one in each call.
+#: Where this many calls are compiled again because of one attribute, it has another value in each call.
 _UNBOUNDED = 3
 
 
@@ -123,7 +123,7 @@ def _again(recompile: Recompile) -> int:
 
 
 def _predicted(findings: Sequence[Finding], finished: Sequence[DynamicRun]) -> list[str]:
-    """What is predicted of the user's code and a ready run says nothing of."""
+    """Counts, in words, of what is predicted in the user's code and a ready run neither confirms nor refutes."""
     seen = {(r.path, r.line) for run in finished for r in run.recompiles}
     own = [f for f in findings if f.owner == "own" and not f.allowed and f.severity != "info"]
     breaks = sum(f.severity == "error" and bool(f.gb_ids) and f.status == "not-reached" for f in own)

@@ -1,4 +1,4 @@
-"""The rules as those who receive the events of a file, and their hits by rule and place."""
+"""Passes the events of a file to the rules, and collects their hits by rule and place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphdoctor.syntax.passed_over import may_be_passed_over
 
 TOO_LARGE = "too large to analyse completely; what was found so far is reported"
 
-#: What a rule does with an event of the class that it looks at.
+#: A rule, and its function for the events of one class.
 _Check = tuple[Rule, Callable[[Any], Any]]
 
 #: The code of a rule, a file and a function in it.
@@ -38,7 +38,7 @@ class Place:
 
 
 class Checks:
-    """The rules that look at an event, and what they do then."""
+    """The rules that look at an event, and the functions with which they check it."""
 
     def __init__(self, active: tuple[Rule, ...]) -> None:
         self._active = active
@@ -58,14 +58,14 @@ class Checks:
 
 
 def _watching(rule: Rule, check: Callable[[Any], Any], name: str) -> Callable[[Any], Any] | None:
-    """What ``rule`` does with calls of ``name``; None where it does not watch them."""
+    """The check of ``rule`` for calls of ``name``; None where it does not watch them."""
     watches = rule.watches
     if watches is None:
         return check
     try:
         return check if watches(name) else None
     except (Exception, SystemExit):
-        # Called again for each event, it fails where failures of rules are reported.
+        # It is called again for each event, and then fails where failures of rules are reported.
         return lambda event: watches(event.qualname)
 
 
@@ -134,9 +134,10 @@ class Audience(EventSink):
 
     @contextmanager
     def only_offered(self, source: SourceModule) -> Iterator[None]:
-        """Keep of a library's function, defined in ``source``, the breaks.
+        """Keep only the hits that are errors, for a public function of a library that is defined in ``source``.
 
-        None where it does itself what nobody compiles a function for; what it calls may do so to set itself up.
+        Not even these where the function itself prepares a program (``SETUP`` in a rule), since users do not compile it
+        then. What it calls may do so to set itself up.
         """
         first = len(self.hits)
         try:

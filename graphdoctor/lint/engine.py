@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import libcst as cst
@@ -106,64 +106,49 @@ class Analysis:
         self._project.close()
 
     def _file(self, file: Path, path: str) -> FileResult:
-        project, trouble = self._project, list[str]()
         try:
-            text, encoding = project.read(file)
-            lines = text.count("\n") + bool(text and not text.endswith("\n"))
-            language.check(str(file), text)
-            tree = parse_check.check(text)
-            seen = look(file, text, project) if self._target is None else None
-            if seen is not None and not seen.is_worth_it:
-                looked_for = seen.looked_for | {str(file.resolve())}
-                return FileResult(ScannedFile(path, lines, "scanned"), looked_at=looked_for)
-            source = SourceModule(path, file, text, encoding, tree)
+            source = self._source(file, path)
         except SourceError as error:
             return FileResult(ScannedFile(path, 0, "failed", str(error)))
+        return source if isinstance(source, FileResult) else self._findings(source)
+
+    def _source(self, file: Path, path: str) -> SourceModule | FileResult:
+        """The file as nodes, or its result where nothing in it is worth interpreting. Raises SourceError."""
+        text, encoding = self._project.read(file)
+        language.check(str(file), text)
+        tree = parse_check.check(text)
+        seen = look(file, text, self._project) if self._target is None else None
+        if seen is not None and not seen.is_worth_it:
+            looked_for = seen.looked_for | {str(file.resolve())}
+            return FileResult(ScannedFile(path, _number_of_lines(text), "scanned"), looked_at=looked_for)
+        return SourceModule(path, file, text, encoding, tree)
+
+    def _findings(self, source: SourceModule) -> FileResult:
+        """The result of interpreting ``source``."""
+        project, trouble = self._project, list[str]()
         project.add(source)
-        helpers: dict[str, Path] = {}
-        editors: dict[SourceModule, Editor | None] = {}
-        found = []
         module = module_of(source)
-
-        @cache
-        def is_superseded() -> bool:
-            return superseded(module)
-
-        def path_of(other: Path) -> str | None:
-            known = self._shown.get(other)
-            shown = self._helper(other) if known is None else known
-            # Findings in other files are left out where users of the package do not get the class that leads there.
-            if shown is None or (other != source.resolved and is_superseded()):
-                return None
-            if known is None:
-                helpers[shown] = other
-            return shown
-
         recorder = Recorder(module)
-
-        @cache
-        def elsewhere() -> Recorder:
-            return self._record(source)
-
         places, statements, compiles = self._hits(module, recorder, trouble)
         complete = not trouble
+        shown = _ShownFiles(module, self._shown, self._helper)
+        editors = _Editors(source, recorder, lambda: self._record(source), shown)
+        found = []
         for place in places:
             with contained(trouble):
-                here = place.hits[0].event.site.module is source
-                recorded = (lambda: recorder) if here else elsewhere
-                finding = _finding(place, path_of, editors, recorded, self._possible, trouble)
+                finding = _finding(place, editors, self._possible, trouble)
                 if finding is not None:
                     found.append(finding)
         judged = None
         if complete and statements is not None:
             judged = frozenset(source.location(node).line for node in statements)
-        for edited in editors:
-            edited.forget_written()
+        editors.forget_written()
         project.forget(source)
-        scanned = ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None)
+        problems = "; ".join(dict.fromkeys(trouble)) or None
+        scanned = ScannedFile(source.path, _number_of_lines(source.text), "scanned", problems)
         paths = looked_at(project, module)
         module.break_reference_cycles()
-        return FileResult(scanned, tuple(found), judged, helpers, paths, compiles)
+        return FileResult(scanned, tuple(found), judged, shown.helpers, paths, compiles)
 
     def _hits(
         self, module: ModuleInfo, recorder: Recorder, trouble: list[str]
@@ -187,7 +172,7 @@ class Analysis:
             # The result of a call that ran out of steps is unknown.
             trouble.append(TOO_LARGE)
         # A script may compile a model of another package, which is not a region of this file.
-        compiles = bool(interpreter.reached) or "compile" in module.source.text
+        compiles = bool(interpreter.reached.functions) or "compile" in module.source.text
         return audience.places(), interpreter.seen_statements, compiles
 
     def _record(self, source: SourceModule) -> Recorder:
@@ -212,25 +197,75 @@ def module_of(source: SourceModule) -> ModuleInfo:
     return ModuleInfo(source, name, package, Scope("module"))
 
 
-def _finding(
-    place: Place,
-    path_of: PathOf,
-    editors: dict[SourceModule, Editor | None],
-    recorded: Callable[[], Recorder],
-    possible: bool,
-    trouble: list[str],
-) -> Finding | None:
-    """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far.
+def _number_of_lines(text: str) -> int:
+    return text.count("\n") + bool(text and not text.endswith("\n"))
+
+
+class _ShownFiles:
+    """The paths under which reports show the file of ``module``, the other scanned files, and files that they call."""
+
+    def __init__(self, module: ModuleInfo, scanned: Mapping[Path, str], helper: PathOf) -> None:
+        self._module = module
+        self._scanned = scanned
+        self._helper = helper
+        #: By their path in reports: the files that are not scanned and have findings.
+        self.helpers: dict[str, Path] = {}
+
+    def path_of(self, file: Path) -> str | None:
+        """The path of ``file``, a resolved one; None where its findings are left out."""
+        known = self._scanned.get(file)
+        shown = self._helper(file) if known is None else known
+        # Findings in other files are left out where users of the package do not get the class that leads there.
+        if shown is None or (file != self._module.source.resolved and self._is_superseded):
+            return None
+        if known is None:
+            self.helpers[shown] = file
+        return shown
+
+    @cached_property
+    def _is_superseded(self) -> bool:
+        return superseded(self._module)
+
+
+class _Editors:
+    """The editors for the files that the findings of ``source`` are in, each made once.
+
+    ``recorder`` has the values of the expressions of ``source``; ``elsewhere`` computes those of other files.
+    """
+
+    def __init__(
+        self, source: SourceModule, recorder: Recorder, elsewhere: Callable[[], Recorder], shown: _ShownFiles
+    ) -> None:
+        self._source = source
+        # An editor must not lead back to this object: such a cycle is not freed while the collector is paused.
+        self._here = lambda: recorder
+        self._elsewhere = cache(elsewhere)
+        self._shown = shown
+        self._made: dict[SourceModule, Editor | None] = {}
+
+    def of(self, module: SourceModule) -> Editor | None:
+        """The editor for ``module``; None where the findings of the file are left out."""
+        if module not in self._made:
+            path = self._shown.path_of(module.resolved)
+            recorded = self._here if module is self._source else self._elsewhere
+            self._made[module] = None if path is None else Editor(module, path, recorded)
+        return self._made[module]
+
+    def forget_written(self) -> None:
+        """Free what the editors parsed for rewrites."""
+        for module in self._made:
+            module.forget_written()
+
+
+def _finding(place: Place, editors: _Editors, possible: bool, trouble: list[str]) -> Finding | None:
+    """The finding for a place; None where its file is not part of the scan.
 
     None also where the settings of Dynamo let it record the value. Without ``possible``, a finding that is only
     possible gets no fix.
     """
     first = min(place.hits, key=lambda h: rank(h.confidence, severity_of(place.rule, h)))
     module = first.event.site.module
-    if module not in editors:
-        path = path_of(module.resolved)
-        editors[module] = None if path is None else Editor(module, path, recorded)
-    editor = editors[module]
+    editor = editors.of(module)
     if editor is None:
         return None
     location = replace(module.location(first.place), path=editor.path)

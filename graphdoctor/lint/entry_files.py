@@ -1,7 +1,7 @@
-"""Which files are worth analysing: most of a project compile nothing, and to read them as trees takes the time.
+"""Which files are worth analysing: most files of a project compile nothing, and parsing them takes most of the time.
 
-A file that speaks of torch is. So is one that only starts a program, ``import trainer; trainer.main()``, where a module
-of the project that it imports speaks of torch: what it calls is followed from there.
+A file that mentions torch is worth it. So is one that only starts a program, ``import trainer; trainer.main()``, where
+a module of the project that it imports mentions torch: calls are followed from there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Look:
 
 def look(file: Path, text: str, project: Project) -> Look:
     """Look at a file and, where it starts a program, at the texts of the modules of the project that it imports."""
-    if _speaks_of_torch(text):
+    if _mentions_torch(text):
         return Look(True)
     if "__main__" not in text and is_file(file.parent / "__init__.py"):
         # A module of a package, which others import.
@@ -55,10 +55,10 @@ def _roots(file: Path, name: str, project: Project) -> tuple[Path, ...]:
 
 def _is_read_with_torch(file: Path, project: Project) -> bool:
     try:
-        return _speaks_of_torch(project.read(file)[0])
+        return _mentions_torch(project.read(file)[0])
     except SourceError:
         return False
 
 
-def _speaks_of_torch(text: str) -> bool:
+def _mentions_torch(text: str) -> bool:
     return any(word in text for word in _WORDS)

@@ -14,7 +14,7 @@ from graphdoctor.static.rule import Rule
 #: The graph breaks that the comment at the end of a line announces.
 _MARK = re.compile(r"#((?: GB\d{4})+)$")
 
-#: What an example is that declares no sample: ``f`` or ``Net`` of one input.
+#: The sample that is added to an example without one: ``f`` or ``Net`` gets one input.
 _SAMPLE = """
 
 def graphdoctor_target():
@@ -23,7 +23,7 @@ def graphdoctor_target():
     return {target}, (torch.rand(4, 8) + 0.5,)
 """
 
-#: Any such comment: what only raises or is flagged breaks nothing.
+#: A comment with these ids, or one that says that the line raises or is flagged, but does not break the graph.
 _COMMENT = re.compile(r"#(?: GB\d{4}| raises| flagged)+$")
 
 #: Dynamo's id for a function that it drops as a whole.

@@ -1,8 +1,8 @@
-"""What breaks in installed packages that one file calls from what it compiles, without being asked to follow them.
+"""Graph breaks in the installed packages that the compiled code of one file calls, without ``--follow``.
 
-The file is interpreted once more for that, with its packages followed as far as a budget allows, so what is said of the
-file itself does not depend on them. Only what every trace comes to is said: with which settings the user calls a
-library, its source does not show.
+The file is interpreted once more for that, with its packages followed as far as a budget allows, so the findings of the
+file itself do not depend on them. Only breaks that every trace reaches are reported, since the source of a library does
+not show with which settings it is called.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from graphdoctor.syntax.garbage_collection import collector_paused
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.recursion_limit import deep_recursion
 
-#: Packages of which the rules know from their names what Dynamo does, and others that no graph depends on. Their source
-#: would only use up what may be read.
+#: Packages whose functions the rules know by name, and others that no graph depends on. Reading them would only use up
+#: the budget.
 NOT_READ = frozenset(
     {*HOST_PACKAGES, *TRACKERS, "typing_extensions", "packaging", "tqdm", "colorama", "huggingface_hub"}
 )
@@ -45,7 +45,7 @@ def called_libraries(
 
     Nothing where the file does not say what is compiled. ``path_of`` says how files of packages are shown.
     """
-    project = _Frugal(packages)
+    project = _LimitedProject(packages)
     scanned = ScannedFile(path, 0, "scanned")
     with collector_paused():
         try:
@@ -55,7 +55,7 @@ def called_libraries(
             return FileResult(scanned)
         project.add(source)
         module = module_of(source)
-        audience = _WaysIn(Checks(rules))
+        audience = _CallingLines(Checks(rules))
         interpreter = Interpreter(project, audience, OUTSIDE)
         interpreter.most_steps = MOST_STEPS
         audience.interpreter = interpreter
@@ -69,8 +69,8 @@ def called_libraries(
     return FileResult(scanned, tuple(finding for finding, _ in found), helpers=helpers, looked_at=paths)
 
 
-class _Frugal(Project):
-    """Reads files until it has read enough; what it did not read is not known."""
+class _LimitedProject(Project):
+    """Reads files until the budget is used up. Values from other files are unknown."""
 
     def __init__(self, packages: Mapping[str, Path]) -> None:
         super().__init__(followed=packages)
@@ -84,8 +84,8 @@ class _Frugal(Project):
         return text, encoding
 
 
-class _WaysIn(Audience):
-    """Notes of each hit that is always reached from which line of the file the code around it was called."""
+class _CallingLines(Audience):
+    """Notes, for each hit that is always reached, the line of the file that calls the code around it."""
 
     interpreter: Interpreter
 
@@ -111,7 +111,7 @@ class _WaysIn(Audience):
         return None
 
 
-def _findings(audience: _WaysIn, packages: Mapping[str, Path], path_of: PathOf) -> list[tuple[Finding, Path]]:
+def _findings(audience: _CallingLines, packages: Mapping[str, Path], path_of: PathOf) -> list[tuple[Finding, Path]]:
     found = []
     for place in audience.places():
         hit = next(filter(_always, place.hits), place.hits[0])
@@ -129,5 +129,5 @@ def _findings(audience: _WaysIn, packages: Mapping[str, Path], path_of: PathOf) 
 
 
 def _always(hit: Hit) -> bool:
-    """Whether every trace comes to ``hit``, as far as the source shows."""
+    """Whether every trace reaches ``hit``, as far as the source shows."""
     return hit.confidence != "possible" and not hit.severity and not hit.event.site.conditional

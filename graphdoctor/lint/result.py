@@ -28,7 +28,7 @@ class FileResult:
     helpers: Mapping[str, Path] = field(default_factory=dict)
     #: The files that were looked at or looked for, by their full paths: while these stay, the result stays.
     looked_at: frozenset[str] = frozenset()
-    #: Whether the file has code that is compiled: a module with a forward, a call of torch.compile.
+    #: Whether the file has code that is compiled: a module with a forward, or a call of torch.compile.
     compiles: bool = False
 
 

@@ -1,4 +1,6 @@
-"""The wording of the fields of a diagnosis, the same in text, Markdown and HTML."""
+"""The wording of the fields of a diagnosis, the same in text, Markdown and HTML. What a break costs is worded in
+``model.consequence``.
+"""
 
 from __future__ import annotations
 

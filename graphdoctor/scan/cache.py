@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 #: Days after which an entry that was not written again is deleted.
 _DAYS = 30
-#: What a result is computed by: packages of graphdoctor with what is in them, and installed ones (the parser's nodes).
+#: The code that computes results: packages of graphdoctor with all that is in them, and installed ones (the parser's
+#: nodes).
 _CODE = ("breaks", "config", "fixes", "lint", "model", "scan", "source", "static", "syntax", "target_torch")
 _INSTALLED = ("graphdoctor.rules", "libcst")
 #: Bytes of an entry, packed and unpacked; what is larger does not count.

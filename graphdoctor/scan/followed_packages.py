@@ -1,4 +1,4 @@
-"""Installed packages that the user wants followed, and what their findings count for."""
+"""Installed packages that are followed (``--follow``), and how their findings count."""
 
 from __future__ import annotations
 

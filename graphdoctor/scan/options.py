@@ -109,9 +109,10 @@ class ScanOptions(SettingOptions, TargetOptions, DepthOptions):
     third_party_fixes: bool = False
     #: Report and fix nothing in the other files that a single file calls.
     only_given: bool = False
-    #: What changes from call to call when recompiles are counted, as graphdoctor.dynamic.parent.vary_specs reads it.
+    #: The ``--vary`` options: what changes from call to call when recompiles are counted (read by
+    #: graphdoctor.dynamic.parent.vary_specs).
     vary: tuple[str, ...] = ()
-    #: The blocks of one kind that are kept of a list of submodules; None for all.
+    #: How many blocks of one kind are kept in a list of submodules; None for all.
     shrink: int | None = None
     #: Show also what may break only under settings that the source does not show.
     possible: bool = False

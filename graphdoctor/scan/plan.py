@@ -39,7 +39,7 @@ class CachePlan:
 class LibraryPlan:
     """The one ``file`` whose calls into the packages in ``folders`` are followed; their files are shown from ``root``.
 
-    What a folder in ``own`` has is the project's, whatever is installed.
+    A module that a folder in ``own`` holds belongs to the project, whatever is installed.
     """
 
     file: tuple[Path, str]
@@ -169,7 +169,9 @@ def _cache(options: ScanOptions, settings: Config, possible: bool) -> CachePlan 
 
 
 def _libraries(options: ScanOptions, settings: Config, inputs: Inputs) -> LibraryPlan | None:
-    """Of a file on disk that compiles something or declares a sample, unless the user says what is followed."""
+    """The plan for a file on disk that compiles something or declares a sample; None where the user says what is
+    followed.
+    """
     file = inputs.named_file
     if file is None or settings.follow or inputs.unsaved or options.only_given or options.facts:
         return None
@@ -184,7 +186,7 @@ def _libraries(options: ScanOptions, settings: Config, inputs: Inputs) -> Librar
     return LibraryPlan(file, inputs.root, folders, (inputs.root, *file[0].absolute().parents))
 
 
-#: What a file says that compiles something or declares a sample.
+#: Texts of which a file has one that compiles something or declares a sample.
 _COMPILES = ("torch.compile", ".compile(", "graphdoctor_target", "get_inputs", "example_input_array", "dummy_inputs")
 
 

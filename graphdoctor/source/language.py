@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from graphdoctor.source.errors import SourceError
 
-#: What a Python file may end in. Scripts often have no suffix, and neither has the standard input.
+#: The suffixes of Python files. Scripts often have no suffix, and neither has the standard input.
 _PYTHON = (".py", ".pyw", "")
 _SHEBANG = re.compile(r"#!.*\bpython")
 _NOTEBOOK = "is a notebook by what it holds; give it the suffix .ipynb"

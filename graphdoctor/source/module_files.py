@@ -9,7 +9,7 @@ from pathlib import Path
 
 from graphdoctor.source.files import is_file
 
-#: What stands at the top of a project.
+#: Files and folders by which the top of a project is recognised.
 _MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 #: Packages that the rules know by name, also for a script in the repository of one of them.
 _KNOWN = frozenset((

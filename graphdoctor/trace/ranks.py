@@ -151,7 +151,7 @@ def ranked(every: Sequence[Ran]) -> list[Ran]:
     return [entry for entry in every if entry.process.rank is not None]
 
 
-#: What makes two breaks the same: as ``diagnosis.sites`` has it.
+#: The key of a break, as in ``diagnosis.sites``: breaks with equal keys are the same.
 Site = tuple[str, int, int | None, str | None]
 
 

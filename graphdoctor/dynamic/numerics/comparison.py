@@ -162,7 +162,7 @@ def _short(value: Any) -> str:
 
 
 def not_compared(why: str) -> Numerics:
-    """What is said of numbers where nothing could be compared."""
+    """The ``Numerics`` where nothing could be compared."""
     return Numerics(None, None, TOLERANCE, why)
 
 

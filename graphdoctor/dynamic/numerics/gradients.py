@@ -15,7 +15,7 @@ MOST = 1 << 22
 
 
 def step_of(module: nn.Module | None) -> int:
-    """Every how many numbers one is kept: 1 where all are."""
+    """The n of "every n-th number is kept": 1 where all are kept."""
     numbers = sum(p.numel() for p in module.parameters() if p.requires_grad) if module is not None else 0
     # Odd, so that it is no multiple of the usual widths and does not stay in one column.
     return (numbers // MOST) | 1 if numbers > MOST else 1
@@ -56,7 +56,7 @@ def add(sample: Sample, name: str, gradient: torch.Tensor, step: int) -> None:
     """Keep every ``step``-th element of a parameter's gradient in ``sample.gradients``."""
     gradient = gradient.detach()
     parts = gradient.coalesce().values() if gradient.is_sparse else gradient
-    # By coordinates: to flatten what is transposed would copy all of it.
+    # By coordinates, since flattening a transposed gradient would copy all of it.
     numbers = torch.arange(0, parts.numel(), step, device=parts.device)
     kept = parts[torch.unravel_index(numbers, parts.shape)] if parts.ndim else parts.reshape(1).clone()
     # Once more where a part of the graph went backward before, or the parameter is used twice: the sum is what counts.

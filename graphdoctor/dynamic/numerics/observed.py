@@ -30,14 +30,14 @@ TEXT = "text of what was raised"
 DELIBERATE = "raised on purpose"
 BY_NUMBER = "raised by a number"
 
-#: What the two snapshots are called that are compared.
+#: The names of the two snapshots that are compared.
 Sides = tuple[str, str]
 VERIFIED: Sides = ("the original", "the fixed code")
 
 MEMORY, GRADIENT, DEVICE, STATE = "the memory of ", "requires_grad of ", "the device of ", "written: "
 OWN, _ITSELF = "its own", " itself"
 RANDOM = "the state of "
-#: A plain attribute of a module that was written.
+#: The key of a plain attribute of a module that was written.
 _ATTRIBUTE = f"{STATE}attribute "
 _PARTS = (STATE, MEMORY, GRADIENT, DEVICE)
 _OUTPUT, LOSS, GRADIENT_OF = "standard output", "loss", "gradient of "

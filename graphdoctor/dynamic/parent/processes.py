@@ -1,4 +1,5 @@
-"""The worker's process tree: find it, weigh it, end it. Linux through /proc; elsewhere the process group alone.
+"""The worker's process tree: its processes, their memory, their end. On Linux through /proc; elsewhere the process
+group alone.
 
 A process belongs to the worker when it descends from it, sits in its session, or carries its marker in the environment.
 The marker finds children that called ``setsid`` and whose parent is gone; the subreaper flag (prctl(2)) keeps orphans
@@ -97,7 +98,7 @@ class Tree:
         return [process for process in self.members() if process.pid != self.pid]
 
     def _signalled(self, processes: list[Process]) -> list[Process]:
-        """Those of ``processes`` that were alive, and have the signal now."""
+        """Send the signal to ``processes``. Returns those that were alive."""
         alive = [p for p in processes if not p.zombie]
         # The descendants first: while the worker lives, it adopts their orphans, and none gets lost.
         for process in sorted(alive, key=lambda p: p.pid == self.pid):

@@ -33,8 +33,8 @@ class RunRequest:
     to the source text that is used in place of the file. ``reference`` is a folder: eager outputs are written to it,
     or, with ``compare``, read from it and compared with what this run gives. ``watch`` names the absolute paths whose
     executed lines are wanted. ``vary`` holds the ``--vary`` options; without ``recompiles`` nothing is varied. For the
-    ``part`` "rest", ``runs`` are the runs that the part "verdict" gave. ``sample`` is Python with a
-    ``graphdoctor_target()`` that is run in place of ``file``, which it imports what it needs of.
+    ``part`` "rest", ``runs`` are the runs that the part "verdict" gave. ``sample`` is Python source with a
+    ``graphdoctor_target()``: it is run in place of ``file``, from which it imports what it needs.
     """
 
     file: Path
@@ -45,7 +45,7 @@ class RunRequest:
     sample_of: str = ""
     inputs: tuple[str, ...] = ()
     device: str = "auto"
-    #: The blocks of one kind that are kept of a list of submodules; None for all.
+    #: How many blocks of one kind are kept in a list of submodules; None for all.
     shrink: int | None = None
     mode: str = "both"
     timeout: float = 120.0
@@ -56,28 +56,28 @@ class RunRequest:
     watch: tuple[str, ...] = ()
     vary: tuple[str, ...] = ()
     recompiles: bool = True
-    #: Beside the breaks, their causes: which parts and layers are at fault, a training step, the device.
+    #: Whether more is run than the breaks take: which parts and layers are at fault, a training step, the device.
     deeper: bool = True
-    #: Which submodules compile alone; None: where the model does not compile as a whole, and it is small.
+    #: Whether to try which submodules compile alone; None: where the model does not compile as a whole, and is small.
     readiness: bool | None = None
-    #: The backends one after the other; None: where compiling raises.
+    #: Whether to try the backends one after the other; None: where compiling raises.
     ladder: bool | None = None
-    #: Whether compiling changes the answer: each backend against eager.
+    #: Whether to compare all that a call leaves behind, with each backend against eager.
     audit: bool = False
-    #: Whether torch.export takes it, strict and not.
+    #: Whether to try torch.export, strict and non-strict.
     export: bool = False
-    #: A script that fails as the ladder did, run once to see that it does.
+    #: Whether to make a script that fails as the ladder did; it is run once to see that it does.
     repro: bool = False
-    #: A whole training step: the name of the optimizer, and whether backward is compiled too.
+    #: For a whole training step the name of the optimizer, and whether backward is compiled too; None: no such step.
     optimizer: str | None = None
     compiled_autograd: bool = False
-    #: Nothing runs but the compile with ``fullgraph=True``.
+    #: Whether only the compile with ``fullgraph=True`` runs.
     only_fullgraph: bool = False
     #: Nothing is compiled: eager runs on varied inputs, saved in ``reference`` or, with ``compare``, held against it;
     #: with ``repeat`` to find out what differs between two runs of the same code.
     varied: bool = False
     repeat: bool = False
-    #: Also the checks that were not requested, each size by itself, and whatever the estimated time.
+    #: Whether all optional checks run, each size is varied by itself, and estimates of the time are ignored.
     deep: bool = False
     part: Part = "all"
     runs: tuple[DynamicRun, ...] = ()
@@ -165,7 +165,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of the run in one mode. ``complete``: the breaks are, and what fails later takes nothing away."""
+    """What is known of the run in one mode. ``complete``: all breaks are known; no later failure changes that."""
 
     run: DynamicRun
     complete: bool

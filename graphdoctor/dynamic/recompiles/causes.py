@@ -25,7 +25,7 @@ Difference = tuple[str, int | None]
 
 #: Kinds of guards in which the arguments and parameters of submodules differ.
 _OF_ARGUMENTS = ("size", "stride", "rank", "requires_grad", "dtype", "type", "presence")
-#: Kinds of guards on what is kept from call to call.
+#: Kinds of guards on state that is kept from call to call.
 _KEPT = ("attribute", "global")
 
 
@@ -102,9 +102,10 @@ def differs_by_instance(guard: guards.Guard, code: Code) -> bool:
 
 
 def _guard_of_change(reasons: Sequence[str], changed: list[Difference], call: Call) -> guards.Guard:
-    """The guard that tells what changed between the calls. The one named first may be of another submodule's code.
+    """The guard that names what changed between the calls. The first one that Dynamo names may belong to the code of
+    another submodule.
 
-    Where the inputs are the same, what the code keeps has changed, if a guard is on such.
+    Where the inputs are the same, state that the code keeps has changed, if a guard is on any.
     """
     read = [guards.read(reason) for reason in reasons]
     told = (guard for guard in read if _is_changed_size(guard, changed, call) or (not changed and guard.kind in _KEPT))

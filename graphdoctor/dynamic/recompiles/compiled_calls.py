@@ -1,4 +1,4 @@
-"""Calls in order on one compiled function: what Dynamo compiles, and what a remedy makes of that."""
+"""Calls in order on one compiled function: what Dynamo compiles, with and without a remedy."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _lines(code: CodeType) -> Lines:
 
 
 def _outline(leaf: Any) -> Any:
-    """What a tensor looks like, without its data."""
+    """The properties of a tensor that guards look at, without its data."""
     if type(leaf) not in (torch.Tensor, nn.Parameter) or leaf.layout is not torch.strided:
         return leaf
     return torch.empty_strided(leaf.size(), leaf.stride(), dtype=leaf.dtype, device="meta").requires_grad_(

@@ -1,4 +1,4 @@
-"""Where a guarded number lives (``self.step``, ``G['Holder'].n``), and what happens when a tensor takes its place."""
+"""Finds where a guarded number is held (``self.step``, ``G['Holder'].n``), and puts a tensor in its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recompiles of a plan of calls: the causes, and what remedies make of the number of compilations."""
+"""Recompiles of a plan of calls: the causes, and the number of compilations with each remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Trial:
     remedy: Remedy
     compilations: int | None
     detail: str = ""
-    #: What Dynamo named only with the remedy: of several guards that fail it names the first.
+    #: A cause that Dynamo named only with the remedy: of several guards that fail it names the first.
     hidden: str = ""
 
     def shown(self) -> TriedRemedy:
@@ -105,7 +105,7 @@ class Probe:
 
     def _try(self, remedy: Remedy, cause: Cause, plan: Plan, calls: list[Call]) -> _Trial:
         try:
-            # What the other calls showed without the last one is known.
+            # What the calls other than the last one showed is known already.
             run = compiled_calls.run
             after = calls[:-1] if remedy.shorter else run(self.target, self.mode, self.backend, plan.steps, [remedy])
         except Exception as error:  # where the user's code raises, it is no suggested fix

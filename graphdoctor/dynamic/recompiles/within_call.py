@@ -10,7 +10,7 @@ from graphdoctor.dynamic.recompiles.recompile import recompile_limit
 from graphdoctor.dynamic.tracing.capture import Failed, Recording
 from graphdoctor.model.runs import Recompile
 
-#: One compilation more is nothing to act on.
+#: Up to this many compilations there is nothing to act on.
 _FEW = 2
 
 

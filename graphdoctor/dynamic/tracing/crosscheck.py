@@ -85,7 +85,7 @@ def _text(error: BaseException) -> str:
 
 
 def explain(breaks: Sequence[Break], graphs: int, reasons: int) -> Explain:
-    """What ``torch._dynamo.explain`` counts, held against the trace.
+    """What ``torch._dynamo.explain`` counts, compared with the trace.
 
     It compiles in the same way and counts what its backend is given (torch/_dynamo/backends/debugging.py), so nothing
     is compiled again: ``graphs``, and how many of them a break ended (``reasons``).

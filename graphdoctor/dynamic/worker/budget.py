@@ -1,4 +1,4 @@
-"""How much time a run has left, and what its steps take: what cannot fit is not begun."""
+"""How much time a run has left, and how long its steps take: a step that cannot fit is not begun."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 
-#: The part of the time limit that is planned with; the rest is for what estimates are wrong by.
+#: The part of the time limit that is planned; the rest makes up for estimates that are too low.
 _PLANNED = 0.9
 
 
@@ -22,7 +22,7 @@ class Budget:
         self.compile = 0.0
 
     def know(self, eager: float, compiled: float) -> None:
-        """What one eager run and one compile took, where they were measured."""
+        """Note the seconds that one eager run and one compile took, where they were measured."""
         self.eager, self.compile = eager, compiled
 
     @contextlib.contextmanager

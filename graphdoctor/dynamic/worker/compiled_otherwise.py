@@ -1,4 +1,4 @@
-"""Breaks whose cause the code does not show: each mode is compiled once more with what may be the cause taken away.
+"""Breaks whose cause the code does not show: each mode is compiled once more without the possible cause.
 
 An argument that is a numpy scalar is a tensor to Dynamo, and a run in eval mode has its gradients on, while inference
 usually runs under ``torch.no_grad()``.
@@ -28,9 +28,9 @@ from graphdoctor.model.runs import Break, DynamicRun
 if TYPE_CHECKING:
     from graphdoctor.dynamic.worker.experiment import Experiment
 
-#: The part of the time limit that one compilation more may take.
+#: The part of the time limit that one further compilation may take.
 _SHARE = 0.2
-#: What code is about that goes another way, or breaks, with gradients on. A ``backward`` is traced only then.
+#: Words of code that takes another path, or breaks, with gradients on. A ``backward`` is traced only then.
 _ON_GRADIENTS = re.compile(
     r"requires_grad|grad_enabled|autograd|checkpoint|\bno_grad|inference_mode|\.grad(_fn)?\b|\bdef backward\b"
 )
@@ -39,8 +39,8 @@ _Place = tuple[str, int, str | None]
 
 
 def with_causes(experiment: Experiment, run: DynamicRun) -> DynamicRun:
-    """``run`` with those breaks marked that come of numpy scalars, or of gradients in eval mode."""
-    # Of fixed code, only what is left of the breaks is asked.
+    """``run``, where breaks that numpy scalars cause, or gradients in eval mode, are marked."""
+    # For fixed code only the remaining breaks matter.
     if experiment.request.compare or not run.breaks:
         return run
     return _of_gradients(experiment, _of_numpy(experiment, run))

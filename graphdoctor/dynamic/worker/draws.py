@@ -16,7 +16,7 @@ _SEED = 0
 
 
 def draw_each_alone() -> None:
-    """From now on, to the end of the process, random numbers depend on their own draw alone."""
+    """From now on, until the process ends, each random number depends on its own draw alone."""
     _EachAlone().__enter__()  # type: ignore[no-untyped-call]
 
 

@@ -1,6 +1,6 @@
 """Graph breaks and compilations of later calls: what the first one leaves behind sends them another way.
 
-A cache that it fills, a counter, a flag: the same inputs come through other lines then, as in every real program.
+After it has filled a cache or set a counter or a flag, the same inputs run through other lines, as in real programs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Calls after the first, as long as each compiles something.
 CALLS = 3
-#: The part of the time limit that one compilation more may take.
+#: The part of the time limit that one further compilation may take.
 _SHARE = 0.2
 
 

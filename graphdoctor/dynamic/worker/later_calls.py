@@ -20,7 +20,7 @@ _SHORT = 2.0
 
 
 def lines(experiment: Experiment, first: Mapping[str, frozenset[int]]) -> Mapping[str, frozenset[int]]:
-    """``first``, the lines of an eager run, without those that a second one passes over.
+    """``first``, the lines of an eager run, without those that a second run does not reach.
 
     It is made where a break is predicted on one of the lines, and where a run does not take long.
     """

@@ -33,7 +33,7 @@ Update = Callable[[DynamicRun], None]
 
 #: Call operators and submodules up to which readiness is looked at without a request.
 _FEW_OPERATORS, _FEW_MODULES = 300, 60
-#: Later calls that are compiled again where it is more than state which is set once.
+#: From so many later calls on that are compiled again, the cause is more than state that is set once.
 _MANY = 2
 
 
@@ -84,7 +84,9 @@ class Deeper:
         compiles: float = 0,
         requested: bool = False,
     ) -> DynamicRun:
-        """``run`` after ``work``, which takes so many eager runs and compiles; what was not requested must fit."""
+        """``run`` after ``work``, which takes this many eager runs and compiles. Work that was not requested must fit
+        into the time that is left.
+        """
         budget, what = self.experiment.budget, f"{stage} ({self.experiment.mode})"
         if not (requested or self.experiment.request.deep) and (
             why := budget.refusal(budget.estimate(eager, compiles), stages.SHARES[stage])

@@ -1,4 +1,4 @@
-"""Code that needs more memory than there is: the batch that fits."""
+"""Code that needs more memory than there is: the largest batch that fits."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _is_shape(node: cst.BaseExpression) -> bool:
 
 
 def _lasts(node: cst.BaseExpression, editor: Editor) -> bool:
-    """Whether going through ``node`` leaves it as it was: a list is there afterwards, an iterator is used up."""
+    """Whether iterating over ``node`` leaves it as it was: a list is still there afterwards, an iterator is used up."""
     if isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.BaseComp, cst.SimpleString, cst.FormattedString)):
         return True
     if isinstance(node, cst.Call):

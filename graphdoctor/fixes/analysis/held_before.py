@@ -1,4 +1,4 @@
-"""Whether a name has a value when a statement begins, and which, as far as assignments and defaults say it."""
+"""Whether a name has a value when a statement begins, and which value, as far as assignments and defaults show it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.syntax.walk import walk
 from graphdoctor.syntax.written import Written
 
-#: What reads the variables of a function without their names.
+#: Functions that read the variables of a function without naming them.
 READS_LOCALS = ("locals", "vars", "eval", "exec", "dir")
 _SCOPES = (cst.FunctionDef, cst.Lambda, cst.BaseComp, cst.ClassDef)
 

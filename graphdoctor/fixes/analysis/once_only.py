@@ -1,4 +1,6 @@
-"""Output that is given once: a flag says that it was, so what is left out under compile is not given later either."""
+"""Output that is written once, since a flag says that it was: where compiled code leaves it out, it is not written
+later either.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.scope import parameters
 from graphdoctor.syntax.walk import by_class, find
 
-#: What gets a value, and the words in what it gets.
+#: An assignment: the names and attributes that get a value, and the words in that value.
 Flow = tuple[set[str], set[str]]
 
 

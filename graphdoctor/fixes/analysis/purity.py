@@ -51,7 +51,7 @@ OTHER = words("""
 PURE = ELEMENTWISE | REDUCTIONS | OTHER
 #: Those that lists have too, where they change the list.
 ALSO_OF_LISTS = words("sort")
-#: What runs code that these tables do not describe.
+#: Functions that run other code, which these tables do not describe.
 _CODE = (Class, Compiled, Function, Instance, Partial, TorchModule)
 
 #: Operators whose result or gradient can be NaN or infinite for values that the condition was there to keep out.
@@ -62,7 +62,7 @@ HAZARDS = words("""
 #: Operators that draw random numbers: computing both sides changes what comes after.
 RANDOM = words("bernoulli dropout multinomial normal rand rand_like randint randn randn_like randperm")
 
-#: What computes a Python value and nothing else.
+#: Functions and methods that compute a Python value and do nothing else.
 PURE_BUILTINS = words("""
     abs bool dict enumerate float format getattr hasattr id int isinstance len list max min range repr round set sorted
     str sum tuple type zip

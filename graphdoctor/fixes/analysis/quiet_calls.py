@@ -57,7 +57,7 @@ READING = words("""
     torch.get_num_threads torch.iinfo torch.is_autocast_enabled torch.is_grad_enabled torch.is_inference_mode_enabled
     torch.is_tensor torch.numel torch.typename uuid.uuid1 uuid.uuid4
 """)
-#: What a logger says of itself.
+#: Methods that ask a logger about itself.
 _ASKS_LOGGER = re.compile(
     r"([\w.]*\.)?logging\.(getLogger|get_logger|Logger)\.(isEnabledFor|getEffectiveLevel|hasHandlers)"
 )
@@ -70,7 +70,7 @@ _NUMBERS = words("abs bool divmod float format id int len repr round str")
 _CONTAINER = {Mapping: words("copy get items keys values"), Seq: words("copy count index")}
 _MODULE = words("buffers children modules named_buffers named_children named_modules named_parameters parameters")
 _OF_TIME = words("date isoformat strftime time timestamp timetuple total_seconds weekday")
-#: What a sequence may be to be gone through twice.
+#: The kinds of sequences that can be iterated twice.
 _LASTING = words("dict frozenset list range set size str tuple")
 #: Methods by which a conversion runs code of a class, and by which reading any attribute does.
 _BY_CONVERSION = tuple(

@@ -9,7 +9,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.syntax.walk import find
 
-#: What no check of data raises.
+#: Exceptions that no check of data raises.
 _OTHER = words("ImportError KeyboardInterrupt ModuleNotFoundError")
 
 

@@ -226,7 +226,7 @@ def _is_number(value: Value) -> bool:
 
 
 def assigned(name: cst.BaseExpression, editor: Editor) -> cst.BaseExpression | None:
-    """What the local ``name`` was given, when its function binds it exactly once."""
+    """The value that the local ``name`` was given, when its function binds it exactly once."""
     function = editor.function_of(name)
     if function is None or not isinstance(name, cst.Name) or name.value in parameters(function):
         return None
@@ -237,7 +237,7 @@ def assigned(name: cst.BaseExpression, editor: Editor) -> cst.BaseExpression | N
 
 
 def latest(name: cst.Name, editor: Editor) -> cst.BaseExpression | None:
-    """What the local ``name`` was given last before it is read here, where that is the same on all ways."""
+    """The value that the local ``name`` was given last before it is read here, where it is the same on all paths."""
     if (once := assigned(name, editor)) is not None:
         return once
     function = editor.function_of(name)

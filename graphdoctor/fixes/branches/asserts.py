@@ -67,7 +67,7 @@ def _checks_input(exception: cst.BaseExpression) -> bool:
     return isinstance(made, cst.Name) and made.value in _OF_INPUT
 
 
-#: What failed checks raise; RuntimeError is what they raise in the graph.
+#: The exceptions that failed checks of inputs raise; in the graph it is RuntimeError.
 _OF_INPUT = ("AssertionError", "Exception", "IndexError", "RuntimeError", "TypeError", "ValueError")
 
 

@@ -45,7 +45,7 @@ def choose_result(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def write_rest(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """What stands after a return of nothing writes what was there before where the test holds."""
+    """``if t: return`` in the middle of a function: where the test holds, what the rest assigns keeps its old value."""
     return write_by_choice(branch_of(hit.place, editor), hit, editor)
 
 

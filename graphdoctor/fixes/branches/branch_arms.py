@@ -172,7 +172,7 @@ def check_calls(value: cst.BaseExpression, editor: Editor) -> None:
 
 
 def risks(value: cst.BaseExpression, editor: Editor, without: Collection[cst.CSTNode] = ()) -> Iterator[str]:
-    """What may change when ``value`` is computed although it is not taken: one clause each.
+    """The behaviour that may change when ``value`` is computed although it is not taken, in one clause each.
 
     ``without`` are operations in it that are written so that their gradients stay finite.
     """

@@ -21,7 +21,7 @@ def by_name(hit: Hit, editor: Editor, named: Mapping[str, Rewrite], *rewrites: R
 
 
 def first_fit(hit: Hit, editor: Editor, *rewrites: Rewrite) -> FixPlan | Refusal:
-    """What the first of ``rewrites`` that does not refuse offers; else the refusal of the first one."""
+    """The plan of the first of ``rewrites`` that does not refuse; else the refusal of the first one."""
     refusals: list[Refusal] = []
     for rewrite in rewrites:
         try:

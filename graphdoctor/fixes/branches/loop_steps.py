@@ -1,4 +1,6 @@
-"""What a round of a loop assigns, where data decides whether that counts: ``torch.where`` keeps what was there."""
+"""What a round of a loop assigns, where data decides whether the round counts: if not, ``torch.where`` keeps the old
+value.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ from graphdoctor.syntax.walk import find, walk
 
 #: Characters of an expression above which it is not written twice.
 LONG = 40
-#: What ``n += 1`` computes.
+#: The operators of ``n += 1`` and the like.
 OPERATORS: dict[type[cst.BaseAugOp], str] = {
     cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/",
 }  # fmt: skip
 
 
-#: What makes a tensor longer by what is given.
+#: Functions that join a tensor with others, so that it gets longer.
 _JOINS = ("cat", "concat", "concatenate", "hstack", "vstack")
 
 

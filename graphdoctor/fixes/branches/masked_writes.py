@@ -1,6 +1,7 @@
-"""``if mask.any():`` before what only writes where the mask is true: without the test the same is written.
+"""``if mask.any():`` before code that only writes where the mask is true: without the test it writes the same.
 
-It saves work where nothing is selected, and asks data. A write by a mask that is nowhere true writes nothing.
+The test saves work where nothing is selected, and depends on data. A write by a mask that is nowhere true writes
+nothing.
 """
 
 from __future__ import annotations

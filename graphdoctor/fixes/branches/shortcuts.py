@@ -1,7 +1,7 @@
 """An early return where a selection is empty, or where all is selected: the code after it does the same.
 
 ``if len(found) == 0: return x.new_zeros(0, 2)`` and, before ``x[mask]``, ``if mask.all(): return x`` save work, and ask
-data. They go where the code after goes on with what was asked.
+data. They are removed where the code after them works on what they tested.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-#: What needs one element at least.
+#: Operations that need one element at least.
 _REDUCTIONS = words("amax amin aminmax argmax argmin cross_entropy max mean median min nanmean std var")
 _COUNTS = words("len numel size sum")
 
@@ -113,7 +113,7 @@ def _name(node: cst.BaseExpression) -> cst.Name | None:
 
 
 def _only_returns(block: cst.BaseSuite) -> bool:
-    """Whether ``block`` returns on every way, and does nothing else."""
+    """Whether ``block`` returns on every path, and does nothing else."""
     *before, last = branch_arms.statements(block)
     if not isinstance(last, cst.Return) or last.value is None:
         return False

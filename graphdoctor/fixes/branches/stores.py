@@ -1,4 +1,4 @@
-"""Statements of a side that write into what is there: a tensor, a part of it, a buffer, a counter."""
+"""Statements of a side that write into something that exists already: a tensor, a part of it, a buffer, a counter."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from graphdoctor.static.domain.values import Tensor
 
 #: The values that methods write, as code of their receivers and arguments.
 _WRITERS = {"zero_": "torch.zeros_like({t})", "fill_": "{a}", "copy_": "{a}"}
-#: What ``n += 1`` computes.
+#: The operators of ``n += 1`` and the like.
 _NODES: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
     cst.AddAssign: cst.Add, cst.SubtractAssign: cst.Subtract, cst.MultiplyAssign: cst.Multiply,
     cst.DivideAssign: cst.Divide,
 }  # fmt: skip
-#: What makes a tensor anew, on a device that is not that of the target.
+#: Functions that make a new tensor, on a device of its own.
 _MADE = words("eye full ones tensor zeros")
 _SYMBOLS: dict[type[cst.BaseAugOp], str] = {
     cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/",

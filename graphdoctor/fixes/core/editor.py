@@ -22,7 +22,7 @@ from graphdoctor.syntax.walk import walk
 #: Lines that a rewrite makes longer than this are broken.
 LINE_LENGTH = 120
 EAGER_ONLY = "not torch.compiler.is_compiling()"
-#: What stands in every text with a string of several lines: triple quotes, a backslash at the end of a line, or, from
+#: Every text with a string of several lines has one of these: triple quotes, a backslash at the end of a line, or, from
 #: Python 3.12 on, a line that ends inside the braces of a formatted string.
 _LONG_STRING = re.compile(r"\"\"\"|'''|\\[\r\n]|\{[^}]*[\r\n]")
 

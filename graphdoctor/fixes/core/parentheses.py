@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-#: What needs them, or is another thing without.
+#: Nodes that need their parentheses, or mean something else without them.
 _NEEDS = (cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp, cst.Await)
 
 

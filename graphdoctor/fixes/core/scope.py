@@ -10,7 +10,7 @@ import libcst as cst
 
 from graphdoctor.syntax.walk import walk
 
-#: What binds names. A look at the type is ten times as fast as ``isinstance`` of libcst's abstract base classes.
+#: Nodes that bind names. Comparing classes is ten times as fast as ``isinstance`` of libcst's abstract base classes.
 _BINDING = frozenset((cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.AsName))
 _NAMED = frozenset((cst.Param, cst.FunctionDef, cst.ClassDef))
 

@@ -19,7 +19,7 @@ from graphdoctor.syntax.walk import is_node
 from graphdoctor.syntax.written import Written
 from graphdoctor.target_torch.specifiers import allows
 
-#: What reads the lines of the code that runs, or their numbers.
+#: Names by which a file reads the lines of its own code, or their numbers.
 _READS_LINES = (
     "f_lineno",
     "tb_lineno",

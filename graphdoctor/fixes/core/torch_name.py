@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
 import libcst as cst
 
@@ -14,10 +14,10 @@ from graphdoctor.syntax.written import Written
 Binding = Literal["bound", "absent", "shadowed"]
 
 
-#: A function that binds the name of the module, and code that stores under it.
+#: ``global torch`` in a function, and what stores under that name: ``globals()["torch"] = ...``.
 _GLOBAL = re.compile(r"global(?<!\wglobal)\b[^\n]*\btorch\b")
 _STORED = re.compile(r"[\[(]\s*['\"]torch['\"]\s*\]\s*=[^=]")
-#: How each such place goes on. A pattern that begins with plain text is searched for many times as fast.
+#: The end of ``_STORED``, looked for first: a search for a pattern that begins with plain text is many times as fast.
 _STORED_THERE = re.compile(r"torch['\"]\s*\]\s*=")
 
 
@@ -32,6 +32,7 @@ def at_module_level(module: Written) -> Binding:
 
 
 def _bound_from_afar(module: Written) -> bool:
+    """Whether code that does not stand at module level binds ``torch`` there."""
     return module.has(_GLOBAL) or (module.has(_STORED_THERE) and module.has(_STORED))
 
 
@@ -69,7 +70,7 @@ def _has_parameter(function: cst.FunctionDef | cst.Lambda) -> bool:
 
 
 def is_clause(node: cst.CSTNode) -> bool:
-    """True where a comprehension or a class body has a ``torch`` of its own."""
+    """Whether ``node`` is a comprehension or a class with a ``torch`` of its own."""
     if isinstance(node, cst.ClassDef):
         return bool(set(_bindings(node.body.body)))
     if not isinstance(node, cst.BaseComp):
@@ -116,66 +117,84 @@ def _bindings(body: Sequence[cst.CSTNode]) -> Iterator[bool]:
         yield from _bindings_of(node)
 
 
-#: What neither binds a name nor holds what does: half of all nodes, and quickly recognised.
-_PLAIN = frozenset((cst.Name, cst.SimpleString, cst.Integer, cst.Float))
-#: What binds names, keeps its names to itself (lambdas and comprehensions), or decides whether they are bound.
-_SPECIAL = frozenset((
-    cst.FunctionDef, cst.ClassDef, cst.Import, cst.ImportFrom, cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For,
-    cst.NamedExpr, cst.AsName, cst.Global, cst.If, cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp,
-    cst.GeneratorExp, cst.Del, cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.TypeAlias,
-))  # fmt: skip
-
-
 def _bindings_of(node: cst.CSTNode) -> Iterator[bool]:
+    """``_bindings`` of one node and all below it that is in the same scope."""
     if type(node) in _PLAIN:
         return
-    if type(node) not in _SPECIAL:
+    binds = _BINDS.get(type(node))
+    yield from _bindings(children(node)) if binds is None else binds(node)
+
+
+def _in_import(node: cst.Import) -> Iterator[bool]:
+    for alias in node.names:
+        if alias.asname is not None:
+            if _is_torch(alias.asname.name):
+                yield _dotted(alias.name) == "torch"
+        elif _package(alias.name) == "torch":
+            yield True
+
+
+def _in_import_from(node: cst.ImportFrom) -> Iterator[bool]:
+    for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
+        if _is_torch(alias.asname.name if alias.asname is not None else alias.name):
+            yield False
+
+
+def _in_definition(node: cst.FunctionDef | cst.ClassDef | cst.TypeAlias) -> Iterator[bool]:
+    if _is_torch(node.name):
+        yield False
+
+
+def _in_target(node: cst.Del | cst.AsName) -> Iterator[bool]:
+    if any(_is_torch(name) for name in _names(node.target if isinstance(node, cst.Del) else node.name)):
+        yield False
+
+
+def _in_assignment(node: cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.NamedExpr) -> Iterator[bool]:
+    if any(_is_torch(name) for name in _names(node.target)):
+        yield False
+    yield from _bindings(children(node))
+
+
+def _in_pattern(node: cst.MatchAs | cst.MatchStar | cst.MatchMapping) -> Iterator[bool]:
+    if _is_torch(node.rest if isinstance(node, cst.MatchMapping) else node.name):
+        yield False
+    yield from _bindings(children(node))
+
+
+def _in_comprehension(node: cst.BaseComp) -> Iterator[bool]:
+    """The names of a comprehension are its own, except those that a walrus in it binds."""
+    if any(isinstance(inner, cst.NamedExpr) and _is_torch(inner.target) for inner in walk(node)):
+        yield False
+
+
+def _in_if(node: cst.If) -> Iterator[bool]:
+    """Of ``if TYPE_CHECKING:`` only the other branch runs."""
+    if not _is_type_checking(node.test):
         yield from _bindings(children(node))
-    elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-        if node.name.value == "torch":
-            yield False
-    elif isinstance(node, cst.Import):
-        for alias in node.names:
-            if alias.asname is not None:
-                if _is_torch(alias.asname.name):
-                    yield _dotted(alias.name) == "torch"
-            elif _package(alias.name) == "torch":
-                yield True
-    elif isinstance(node, cst.ImportFrom):
-        if not isinstance(node.names, cst.ImportStar):
-            for alias in node.names:
-                name = alias.asname.name if alias.asname is not None else alias.name
-                if _is_torch(name):
-                    yield False
-    elif isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
-        if any(_is_torch(n) for n in _names(node.target)):
-            yield False
-        yield from _bindings(children(node))
-    elif isinstance(node, cst.AsName):
-        if any(_is_torch(n) for n in _names(node.name)):
-            yield False
-    elif isinstance(node, cst.Del):
-        if any(_is_torch(n) for n in _names(node.target)):
-            yield False
-    elif isinstance(node, (cst.MatchAs, cst.MatchStar, cst.MatchMapping)):
-        if _is_torch(node.rest if isinstance(node, cst.MatchMapping) else node.name):
-            yield False
-        yield from _bindings(children(node))
-    elif isinstance(node, cst.TypeAlias):
-        if _is_torch(node.name):
-            yield False
-    elif isinstance(node, (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
-        # The names of a comprehension are its own, but for those that a walrus in it binds.
-        if any(isinstance(n, cst.NamedExpr) and _is_torch(n.target) for n in walk(node)):
-            yield False
-    elif isinstance(node, cst.Global):
-        # ``global torch``: what it stands for is decided at module level.
-        return
-    elif isinstance(node, cst.If) and _is_type_checking(node.test):
-        if node.orelse is not None:
-            yield from _bindings_of(node.orelse)
-    elif isinstance(node, cst.If):
-        yield from _bindings(children(node))
+    elif node.orelse is not None:
+        yield from _bindings_of(node.orelse)
+
+
+def _nothing(_node: cst.CSTNode) -> Iterator[bool]:
+    return iter(())
+
+
+#: Nodes that neither bind a name nor hold nodes that do: half of all nodes, and quickly recognised.
+_PLAIN = frozenset((cst.Name, cst.SimpleString, cst.Integer, cst.Float))
+#: The bindings in nodes that bind names, keep their names to themselves, or decide whether names are bound. What stands
+#: in any other node is in the same scope. After ``global torch``, the module level says what the name stands for.
+_BINDS: dict[type[cst.CSTNode], Callable[[Any], Iterator[bool]]] = {
+    cst.Import: _in_import,
+    cst.ImportFrom: _in_import_from,
+    **dict.fromkeys((cst.FunctionDef, cst.ClassDef, cst.TypeAlias), _in_definition),
+    **dict.fromkeys((cst.Del, cst.AsName), _in_target),
+    **dict.fromkeys((cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr), _in_assignment),
+    **dict.fromkeys((cst.MatchAs, cst.MatchStar, cst.MatchMapping), _in_pattern),
+    **dict.fromkeys((cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp), _in_comprehension),
+    cst.If: _in_if,
+    **dict.fromkeys((cst.Lambda, cst.Global), _nothing),
+}
 
 
 def _names(target: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -14,7 +14,7 @@ from graphdoctor.static.domain.value_functions import is_tensor, tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-#: What makes a tensor of its own, which nothing else holds yet.
+#: Functions and methods that make a new tensor, which nothing else holds yet.
 _NEW = words("""
     clone empty empty_like empty_strided full full_like new new_empty new_full new_ones new_zeros ones ones_like rand
     rand_like randn randn_like tensor zeros zeros_like

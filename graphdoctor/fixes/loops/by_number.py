@@ -38,7 +38,7 @@ def choice(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> 
 
 
 def _rounds(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """A way out of a round of a loop that counts and collects nothing; else what was said of the branch stands."""
+    """A ``break`` or ``continue`` in a loop that counts and collects nothing; else what the branch alone gives."""
     for rewrite in (skip_in_round, leave_in_round):
         found = rewrite(replace(hit, node=branch.test if isinstance(branch, cst.If) else branch), editor)
         if not isinstance(found, Refusal) and not found.appended and not numbers(found.steps, found.loop, editor):

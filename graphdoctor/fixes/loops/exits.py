@@ -1,4 +1,6 @@
-"""``break`` and ``return`` that depend on tensor data: every round runs, and ``torch.where`` keeps what was there."""
+"""``break`` and ``return`` that depend on tensor data: every round runs, and ``torch.where`` keeps the old values after
+the exit.
+"""
 
 from __future__ import annotations
 

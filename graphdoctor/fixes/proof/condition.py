@@ -92,7 +92,7 @@ def _operands(test: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def _is_python(node: cst.BaseExpression, editor: Editor) -> bool:
-    """What the interpreter knows to be no tensor and no number read from one."""
+    """Whether the interpreter knows that the operand is neither a tensor nor a number read from one."""
     return all(
         isinstance(o, Const) or (isinstance(o, PythonValue) and not o.data_dependent)
         for o in options(editor.value(node))

@@ -24,13 +24,13 @@ _COMPLEX = re.compile("complex|cfloat|cdouble")
 _WITH_WEIGHTS = layers("""
     Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d GroupNorm LayerNorm Linear
 """)
-#: These too, but for a batch of no rows: of any dtype it is given back as it is, or multiplied by the weights.
+#: The same, except for a batch without rows: of whatever dtype, it is returned as it is or multiplied by the weights.
 _BUT_FOR_NO_ROWS = layers("BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d")
 #: Layers whose result has the dtype of what they are given.
 _KEEP_DTYPE = layers("Dropout Dropout1d Dropout2d Dropout3d ELU Flatten GELU Identity LeakyReLU ReLU SiLU Sigmoid Tanh")
 #: Functions that make floating tensors where no dtype is named.
 _MAKERS = frozenset({"torch.rand", "torch.randn"})
-#: What is not always evaluated, or not here.
+#: Nodes whose parts are not always evaluated, or not at this place.
 _MAYBE = (cst.IfExp, cst.BooleanOperation, cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 

@@ -26,7 +26,7 @@ _REASON = (
     "The function becomes an operator of its own, which the graph runs as it is, on the CPU; it has to give an array "
     "of the shape that it makes first, and to get arguments of the types that it names."
 )
-#: What makes an array of a shape.
+#: Functions that make an array of a given shape.
 _MADE = ("numpy.empty", "numpy.full", "numpy.ones", "numpy.zeros")
 #: The dtypes that an array is made of, and those of its tensor.
 _DTYPES = {

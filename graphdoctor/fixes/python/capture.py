@@ -33,7 +33,7 @@ _WITH_SYMBOL = words(
 _OF_NUMBERS = words("range tril_indices triu_indices")
 #: Functions of ``math`` that take a symbol.
 _SYMBOLIC = words("acos asin atan ceil cos cosh floor log2 radians sin sinh sqrt tan tanh trunc")
-#: What branches, and its field that decides.
+#: Nodes that branch, with the field that decides.
 _DECIDING: dict[type[cst.CSTNode], str] = {
     cst.If: "test", cst.While: "test", cst.IfExp: "test", cst.Assert: "test", cst.Match: "subject",
 }  # fmt: skip
@@ -49,7 +49,8 @@ _GRADIENTS = (
     "The code stays as it is; `torch._dynamo.config.trace_autograd_ops` is set for the whole process when the file is "
     "imported, so other compiled code records its gradients too (torch 2.11). Without it, gradients of gradients raise."
 )
-#: What puts hooks on gradients: measured on torch 2.13 with the backend aot_eager, they do not run in a graph.
+#: Names of classes and methods that put hooks on gradients. Measured on torch 2.13 with the backend aot_eager, hooks do
+#: not run in a graph.
 _HOOKS = (
     "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "fully_shard", "accelerate", "lightning",
     "register_hook", "register_post_accumulate_grad_hook",

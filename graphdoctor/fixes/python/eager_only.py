@@ -21,7 +21,7 @@ from graphdoctor.static.domain.values import External
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-#: What these run is text, of which nothing is known.
+#: Functions that run a string as code: nothing is known of what it does.
 _RUNS_TEXT = frozenset({"exec", "eval"})
 _JUMPS = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Yield, cst.Await, cst.Global, cst.Nonlocal)
 _NOT_LEFT_OUT = frozenset((*_JUMPS, cst.NamedExpr))

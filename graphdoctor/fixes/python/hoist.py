@@ -17,7 +17,7 @@ from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-#: What gives another value in each call, or in another place.
+#: Functions that give another value in each call, or at another place.
 _VARYING = words("""
     _current_frames _getframe choice choices clock currentframe default_rng eval exc_info exec getframeinfo globals id
     input locals monotonic monotonic_ns now open perf_counter perf_counter_ns process_time rand randint randn random
@@ -26,7 +26,7 @@ _VARYING = words("""
 """)
 
 
-#: What asks for hardware that is there, or for how torch was built: the same in each call.
+#: Functions that ask which hardware there is, or how torch was built: the answer is the same in each call.
 _PROBES = words("""
     cudnn_is_acceptable device_count get_device_capability get_device_name get_device_properties is_available
     is_bf16_supported is_built is_macos_or_newer is_tf32_supported

@@ -32,7 +32,7 @@ _ARRAYS = words("numpy.array numpy.asarray")
 _REASON = "A Python number takes the place of a numpy one."
 #: Arguments of ``astype``.
 _INT = (["int"], ["'int'"], ['"int"'])
-#: What gives an array or a tensor of the same shape.
+#: Methods that give an array or a tensor of the same shape.
 _SAME_SHAPE = words("astype cpu detach numpy")
 
 

@@ -26,7 +26,7 @@ from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, PythonValue
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-#: What gives one number, whose arguments are numbers.
+#: Functions that give one number and whose arguments are numbers.
 _FLOATS = words("""
     beta betavariate chisquare expovariate exponential f gamma gammavariate gauss gumbel laplace logistic lognormal
     lognormvariate normal normalvariate pareto paretovariate power rand randn random random_sample rayleigh

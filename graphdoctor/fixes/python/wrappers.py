@@ -15,7 +15,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: The bars of tqdm; ``tenumerate``, ``tzip`` and ``tmap`` also change what the loop gets.
 _BAR = re.compile(r"(^|\.)(tqdm|trange|tqdm_notebook)$")
-#: What gives each item of a loop with others.
+#: Functions that pair each item of a loop with another value.
 _PAIRS = ("builtins.enumerate", "builtins.zip")
 
 

@@ -15,7 +15,7 @@ from graphdoctor.fixes.rows.rows_body import Body
 from graphdoctor.fixes.rows.selected_rows import masks_in, searches
 from graphdoctor.syntax.walk import walk
 
-#: What joins rows, but for those that are given the last dimension.
+#: Operators that combine rows, unless they are given the last dimension.
 _JOINS = words("""
     amax amin argmax argmin argsort cumprod cumsum flip log_softmax logsumexp max mean median min norm prod roll
     softmax sort std sum topk unique var

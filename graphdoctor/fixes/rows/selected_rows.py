@@ -12,7 +12,8 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.syntax.walk import find, walk
 
-#: Of a mask these are zero where it selects nothing; of what was selected, those below.
+#: Methods of a mask that give zero where it selects nothing; and methods and functions that give zero for an empty
+#: selection.
 _OF_MASK = frozenset({"any", "sum", "count_nonzero"})
 _OF_ROWS = frozenset({"numel", "nelement", "size", "len", "shape"})
 _SAME_ELEMENTS = frozenset({"view", "flatten", "reshape", "ravel", "squeeze", "unsqueeze", "bool", "contiguous"})

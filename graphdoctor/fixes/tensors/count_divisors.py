@@ -1,4 +1,4 @@
-"""What divides by a count in the side of a choice that is taken where the count is not 0."""
+"""Divisions by a count in the side of a choice that is taken where the count is not 0."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-#: What fills the rows after the last index, so that the reduction does not see them.
+#: The value in the rows after the last index, with which the reduction gives the same.
 _FILL = {"sum": "0", "max": "-1", "amax": "-1"}
 #: Methods that change neither the number of rows nor which of them are zero.
 _SAME_ROWS = frozenset({"double", "float", "int", "long", "to"})

@@ -28,7 +28,7 @@ _REASON = (
     "not matter to the rows that it selects. Where the mask selects none it is called with zeros, and results then "
     "require gradients, of zeros or NaN, that they did not."
 )
-#: What joins all rows, so that copies of one of them change the result for the others.
+#: Operators that combine all rows, so that copies of one row change the results of the others.
 _JOINS = words("cumprod cumsum flip layer_norm logsumexp mean median norm prod roll softmax sort std sum topk var")
 
 

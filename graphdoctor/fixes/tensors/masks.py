@@ -21,7 +21,7 @@ from graphdoctor.syntax.walk import walk
 _OPERATORS = {
     cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/", cst.PowerAssign: "**"
 }  # fmt: skip
-#: What the places that the mask leaves out hold, so that the reduction does not see them.
+#: The value in the places that the mask leaves out, with which the reduction gives the same.
 _NEUTRAL = {"sum": "0", "prod": "1", "any": "False", "all": "True"}
 _NEUTRALISED = "The reduction runs over all elements, with those outside the mask neutral."
 _MEAN = (

@@ -1,7 +1,7 @@
 """Follows a number that becomes a 0-d tensor through the code that uses it, and rewrites the uses that need it.
 
-Arithmetic with another tensor ends the way: its result was a tensor before. Where the number would reach code that
-needs a Python number (an index, a caller, an attribute), ``Refuse`` says so.
+The number is followed up to arithmetic with another tensor, whose result was a tensor before. Where it would reach code
+that needs a Python number (an index, a caller, an attribute), ``Refuse`` is raised.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Flow:
         #: Names that hold tensors from now on, whatever they held before.
         self.tensors: set[str] = set()
         self._made: set[cst.CSTNode] = set()
-        #: The tensors that the number is joined with in the end; None where it goes anywhere else.
+        #: Where the number was followed to: the tensors that it is computed with; None for any other place.
         self._ends: list[cst.BaseExpression | None] = []
         #: The branches of chains that were rewritten as a whole.
         self._chained: set[cst.CSTNode] = set()

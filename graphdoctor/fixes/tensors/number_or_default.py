@@ -13,7 +13,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-#: What ``int`` raises for NaN and for infinity.
+#: The exceptions of ``int`` for NaN and for infinity.
 _RAISED = {"ValueError", "OverflowError"}
 _REASON = "A detached 0-d tensor takes the place of the number; NaN and infinity give the default."
 

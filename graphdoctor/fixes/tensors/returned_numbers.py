@@ -17,7 +17,7 @@ from graphdoctor.model.findings import Edit
 from graphdoctor.syntax.walk import find, walk
 
 RETURNED = "the caller gets a Python number; return the tensor and convert it outside the compiled code"
-#: What makes a number of a tensor and nothing else.
+#: Functions and methods that convert a tensor to a number and do nothing else.
 _CONVERTS = frozenset({"bool", "float", "int", "item"})
 
 

@@ -1,7 +1,7 @@
 """Which of several fixes are at fault, where all of them together are not right or do something in another way.
 
-A set is checked by compiling it in each mode and by running it on varied inputs, and mostly one of these shows what is
-wrong. So subsets are asked for that alone, and only what is left is checked whole.
+A set is checked by compiling it in each mode and by running it on varied inputs, and in most cases one of these checks
+shows what is wrong. So subsets get that check alone, and only what is left gets all checks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from graphdoctor.model.findings import Finding
 
 
 def right_together(order: Sequence[Finding], trials: Trials) -> tuple[list[Finding], list[Trial]]:
-    """Those of ``order`` that stand all checks together, earlier ones preferred, and the larger sets that did not."""
+    """Those of ``order`` that pass all checks together, earlier ones preferred, and the larger sets that did not."""
     left, failed = list(order), list[Trial]()
     while left:
         trial = trials.attempt(in_order(left))

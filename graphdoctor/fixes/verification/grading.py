@@ -25,8 +25,8 @@ def finding(
 ) -> Finding:
     """``found`` with what is known of its fix.
 
-    ``trial`` has all fixes that stood the proof, ``dropped`` has the reasons for the others; ``changing`` has those
-    that do something in another way.
+    ``trial`` has all fixes that passed, ``dropped`` has the reasons for the others; ``changing`` has those that do
+    something in another way.
     """
     fix = found.fix
     if fix is None or fix.safety == "manual":

@@ -96,7 +96,7 @@ def _right(
 def _as_proved(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
     """``trial`` without the safe fixes of which a run shows that the code does something in another way.
 
-    What one fix announces is not held against the others either, so these are run without it.
+    A difference that one fix announces must not excuse the others, so these are run without it.
     """
     if trial.problem or not trial.changes:
         return trial

@@ -37,9 +37,9 @@ _CONSTANT = "_dynamo_marked_constant"
 class Effect:
     """What the decorator ``name`` does.
 
-    ``lookups`` has what it makes the default of a lookup, names of methods of a class, or "" for a function that it
-    decorates, each with the attribute that the lookup asks for. ``wrapper`` is the function that calls the decorated
-    one in its place; ``delegates`` has the functions that it has make that.
+    ``lookups`` names what it makes the default of a lookup: methods of a decorated class, or "" for a decorated
+    function, each with the attribute that is looked up. ``wrapper`` is the function that it puts in the place of the
+    decorated one, which it calls; ``delegates`` names the functions that make the wrapper for it.
     """
 
     name: str

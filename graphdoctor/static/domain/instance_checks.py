@@ -29,7 +29,7 @@ def fits(value: Value, wanted: Value) -> bool | None:
     return None if check is None else check(value, wanted)
 
 
-#: Values of which it is known whether they are a function or a class.
+#: The classes of values that surely are, or surely are not, a function or a class.
 _OF_KNOWN_KIND = (Class, Const, Function, Instance, Mapping, Seq, TorchModule)
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from graphdoctor.source.files import text_of
 from graphdoctor.source.module_files import module_file
 
-#: A pattern that begins with a character, not with ``^``, is found three times as fast: a package has 50 MB of text.
+#: A pattern that begins with a character, not with ``^``, is found three times as fast, and a package may have 50 MB of
+#: text.
 _DEFINED = re.compile(r"\n(?:(?:class|def|async def)\s+(\w+)|(\w+)\s*(?::[^=\n]+)?=(?!=))")
 
 

@@ -121,7 +121,7 @@ class ModuleInfo:
 
     @cached_property
     def root(self) -> Path:
-        """The folder that contains its top-level package. By its name: a folder needs no ``__init__.py``."""
+        """The folder that contains its top-level package, by its dotted name: a folder needs no ``__init__.py``."""
         file, parts = self.source.resolved, tuple(self.name.split("."))
         place = file.parent if file.stem == "__init__" else file.with_suffix("")
         if place.parts[-len(parts) :] == parts:
@@ -155,7 +155,7 @@ class FunctionInfo:
     markers: frozenset[str]
     defaults: dict[str, Value]
     #: The values of annotations that were needed so far, by the ids of their nodes.
-    promises: dict[int, Value] = field(default_factory=dict)
+    annotated: dict[int, Value] = field(default_factory=dict)
     #: The wrappers that decorators of other modules put in its place.
     wrappers: tuple[Function, ...] = ()
     #: Of a decorator: the wrapper that it puts in the place of the decorated function, computed once.
@@ -335,7 +335,7 @@ class Project:
         self.library: dict[str, ModuleInfo] = {}
         #: Records the attributes that are looked up in their classes.
         self.lookups = LookupLog()
-        #: Globals that the scanned file rebinds by calls, each time with what it held before: the next file finds that.
+        #: Globals of imported modules that the scanned file rebinds by calls, with the values that ``forget`` restores.
         self.rebound: list[tuple[Scope, str, Value | None]] = []
 
     def read(self, file: Path) -> tuple[str, str]:
@@ -348,7 +348,7 @@ class Project:
         self._sources[source.resolved] = source
 
     def forget(self, source: SourceModule) -> None:
-        """Release a scanned file; ``library`` keeps what others imported of it, as they left it."""
+        """Release a scanned file, and give the globals that its calls rebound in imported modules their old values."""
         del self._sources[source.resolved]
         for scope, name, before in reversed(self.rebound):
             if before is None:

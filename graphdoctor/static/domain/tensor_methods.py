@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from graphdoctor.static.domain.torch_tables import words
 
-#: Of torch.Tensor.
+#: The methods of torch.Tensor.
 TENSOR_METHODS = words(
     """
     _addmm_activation _autocast_to_full_precision _autocast_to_reduced_precision
@@ -69,7 +69,7 @@ TENSOR_METHODS = words(
     """
 )
 
-#: What every tensor has besides, and some of what arrays have.
+#: The attributes of torch.Tensor that are not methods, and some of those of arrays.
 TENSOR_PROPERTIES = words(
     """
     H T base data device dtype flat grad grad_dtype grad_fn imag is_cpu is_cuda is_ipu is_leaf is_maia is_meta is_mkldnn
@@ -78,7 +78,7 @@ TENSOR_PROPERTIES = words(
     """
 )
 
-#: Of numpy.ndarray.
+#: The methods of numpy.ndarray.
 ARRAY_METHODS = words(
     """
     all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod
@@ -88,8 +88,8 @@ ARRAY_METHODS = words(
     """
 )
 
-#: Nothing else that is met in a forward pass has these: what is not known but has such a method is a tensor. Those that
-#: only change a shape are left out: they would make a tensor known of whose dtype nothing is.
+#: Methods that only tensors have, of all objects in a forward pass: an unknown value with such a method is a tensor.
+#: Methods that only change a shape are left out, since they would give a known tensor without a dtype.
 ONLY_TENSORS = words(
     """
     all amax amin any argmax argmin bincount count_nonzero cumsum isfinite isinf isnan item log_softmax logsumexp

@@ -1,6 +1,7 @@
 """What the static pass knows of torch, numpy and Python: what a call gives back, and which arguments must be numbers.
 
-Checked on torch 2.13.0. What *breaks* is not here: that is the rules' business.
+Checked on torch 2.13.0. What *breaks* the graph is not here: each rule in ``rules/`` names the calls that it watches.
+A new method of tensors goes into ``tensor_methods.py`` first: what is not there is taken for no method of a tensor.
 """
 
 from __future__ import annotations
@@ -142,8 +143,9 @@ SAME_SHAPE_OPS = words(
     """
 )
 
-#: The number of rows of what these give depends on data; and what gives one row for each row it is given.
+#: Functions and methods whose result has a number of rows that depends on data.
 DATA_SIZED = words("nonzero argwhere unique unique_consecutive bincount masked_select")
+#: Functions and methods whose result has such a number of rows where their operand has one.
 KEEP_ROWS = words("flatten squeeze view reshape ravel sort unbind")
 
 #: Methods that give the dense tensors that a sparse one is made of.
@@ -155,7 +157,7 @@ SIZED_BY_FIRST = frozenset({"full"})
 #: Functions that make a 1-d tensor.
 ONE_DIMENSIONAL = words("arange linspace logspace randperm hann_window hamming_window ravel")
 
-#: What makes a causal mask: a method of ``nn.Transformer`` that is static, and what it calls.
+#: Functions that make a causal mask: a static method of ``nn.Transformer``, and the function that it calls.
 CAUSAL_MASKS = frozenset(
     {
         "torch.nn.Transformer.generate_square_subsequent_mask",

@@ -12,7 +12,7 @@ from graphdoctor.target_torch.tested import OLDEST_TORCH
 #: The version, also once it was read by one of ``_READERS``.
 VERSION = External("torch.__version__")
 
-#: What makes a version of a text, which then compares number by number.
+#: Functions that make a version from a string, so that versions are compared number by number.
 _READERS = frozenset({
     "packaging.version.parse", "packaging.version.Version", "pkg_resources.parse_version",
     "pkg_resources.packaging.version.parse", "distutils.version.LooseVersion", "torch.torch_version.TorchVersion",
@@ -32,7 +32,7 @@ _MIRRORED = {
 
 
 def read(qualname: str, args: tuple[Value, ...]) -> Value | None:
-    """What the call of ``qualname`` makes of a version or its text: the same; None for other calls."""
+    """The version that the call of ``qualname`` makes from a version or its text; None for other calls."""
     if qualname not in _READERS or len(args) != 1:
         return None
     return args[0] if args[0] == VERSION or _numbers(args[0]) else None

@@ -27,7 +27,7 @@ from graphdoctor.static.domain.values import (
 
 
 def kinds(value: Value) -> frozenset[type]:
-    """The classes of the alternatives of ``value``; of a constant that of what it holds."""
+    """The classes of the alternatives of ``value``; for a constant the class of the Python value."""
     return frozenset(type(o.value) if type(o) is Const else type(o) for o in options(value))
 
 
@@ -36,11 +36,9 @@ def options(value: Value) -> tuple[Value, ...]:
     return value.options if type(value) is OneOf else (value,)
 
 
-#: Of values with more alternatives nothing is known; functions, classes and objects, one of which is
-#: chosen, may be more.
+#: A value with more alternatives than this is unknown. Of functions, classes and objects, of which code chooses one,
+#: there may be more.
 _MOST_OPTIONS = 6
-
-
 _MOST_CHOICES = 16
 
 
@@ -65,7 +63,7 @@ def join(*values: Value) -> Value:
         seen = merged + [o for o in seen if not isinstance(o, Tensor)]
     if found.count(Mapping) > 1:
         dicts = [option for option in seen if isinstance(option, Mapping)]
-        seen = [o for o in seen if not isinstance(o, Mapping) or not any(_says_less(d, o) for d in dicts)]
+        seen = [o for o in seen if not isinstance(o, Mapping) or not any(_stands_for_both(d, o) for d in dicts)]
     if found.count(PythonValue) > 1:
         seen = list(dict.fromkeys(replace(o, sample=None) if isinstance(o, PythonValue) else o for o in seen))
     if found.count(Const) > 3:
@@ -83,8 +81,8 @@ def join(*values: Value) -> Value:
     return OneOf(tuple(seen))
 
 
-def _says_less(one: Mapping, other: Mapping) -> bool:
-    """Whether two dicts are alike but for items that are unknown in ``one``, which so stands for both."""
+def _stands_for_both(one: Mapping, other: Mapping) -> bool:
+    """Whether ``one`` stands for both dicts: they differ only in items that are unknown in ``one``."""
     values = dict(other.items)
     if one.rest != other.rest or values.keys() != dict(one.items).keys():
         return False
@@ -134,12 +132,12 @@ def _as_argument(tensor: Tensor) -> Tensor:
     return replace(tensor, argument=True, constant=False)
 
 
-#: What tensors are or are in.
+#: The classes of values that are tensors or may hold some.
 _HOLDERS = frozenset((Tensor, OneOf, Seq, Mapping))
 
 
 def widen_strings(value: Value) -> Value:
-    """``value``, but for the names and tables in it just that they are some."""
+    """``value`` widened: any string in place of its strings, and a dict of unknown items in place of its dicts."""
     return join(*map(_widen_string, value.options)) if type(value) is OneOf else _widen_string(value)
 
 
@@ -150,8 +148,8 @@ def _widen_string(value: Value) -> Value:
 
 
 def widen_numbers(value: Value) -> Value:
-    """``value``, but for the numbers and flags in it just that they are some."""
-    return join(*map(_without_number, value.options)) if type(value) is OneOf else _without_number(value)
+    """``value`` widened: any number in place of its numbers, and any flag in place of its flags."""
+    return join(*map(_widen_number, value.options)) if type(value) is OneOf else _widen_number(value)
 
 
 def widen_numbers_within(value: Value) -> Value:
@@ -163,7 +161,7 @@ def widen_numbers_within(value: Value) -> Value:
     return widen_numbers(value)
 
 
-def _without_number(value: Value) -> Value:
+def _widen_number(value: Value) -> Value:
     if type(value) is Const and type(value.value) in (int, float, bool):
         return PythonValue(type(value.value).__name__)
     return value
@@ -225,7 +223,7 @@ def is_text(value: Value) -> bool:
 
 def is_number(value: Value) -> bool:
     """True when every alternative is an int or a float of Python."""
-    return all(type(o) is PythonValue and o.kind in ("int", "float") for o in map(_without_number, options(value)))
+    return all(type(o) is PythonValue and o.kind in ("int", "float") for o in map(_widen_number, options(value)))
 
 
 def tensor_of(value: Value) -> Tensor | None:

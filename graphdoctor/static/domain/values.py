@@ -54,7 +54,7 @@ class Tensor(Value):
 class Const(Value):
     """A Python constant whose value is known: None, bool, int, float, str, bytes, Ellipsis.
 
-    ``by_data`` is True for a flag that a branch on tensor data set in place of a tensor, which the other side keeps.
+    ``by_data`` is True for a flag that one side of a branch on tensor data sets where the other side has a tensor.
     """
 
     value: Any
@@ -86,9 +86,9 @@ class PythonValue(Value):
     """A Python value that is not tensor data and whose value is not known.
 
     ``kind`` is a type name ("int", "float", "bool", "str", "dtype", "device", "size", "object").
-    ``shape`` is True for numbers that come from a tensor's shape. ``sample`` is what such a number, or a comparison of
-    it, is for the sample that the file declares: other inputs may have other shapes. Of a text from the environment it
-    is what the text is where nothing is set there.
+    ``shape`` is True for numbers that come from a tensor's shape. ``sample`` is the value that such a number, or a
+    comparison of it, has for the sample that the file declares: other inputs may have other shapes. For a string from
+    the environment it is the value where the variable is not set.
     """
 
     kind: str = "object"
@@ -122,7 +122,8 @@ class LazyText(Value):
 
 #: The ``kind`` of a ``Seq`` among arguments that stands for ``*args`` of unknown length.
 STAR = "star"
-#: The ``kind`` of a ``Seq`` among keyword arguments whose ``element`` only some of the tables in ``**table`` pass.
+#: The ``kind`` of a ``Seq`` that is a keyword argument: only some of the dicts that ``**options`` may be pass its
+#: ``element``.
 MAYBE = "maybe"
 
 
@@ -158,7 +159,7 @@ class External(Value):
 
 
 @frozen
-class Promise(Value):
+class TypeAlias(Value):
     """An alias of a type for annotations, ``Scalar = Union[float, Tensor]``; ``value`` is a value of the type."""
 
     value: Value
@@ -235,17 +236,17 @@ class Instance(Value):
     #: Whether it was made outside compiled code, and stands for all objects made with such arguments. A change of one
     #: of them is no change of the others.
     is_representative: bool = False
-    #: How many more such objects were made. A hook that is registered on one of them is not on the others.
+    #: How many more such objects were made: a hook that is registered on one of them is not registered on the others.
     copies: int = 0
     #: Whether it was made in compiled code, so that each call has another one.
     inside: bool = False
-    #: Whether it is passed to compiled code, and no module: its ints become symbols, those of other objects are
-    #: constants.
+    #: Whether it is passed to compiled code and is not a module: its ints become symbols, while those of other objects
+    #: are constants.
     is_passed: bool = False
     #: How often compiled code stored a kind of value in it that it did not hold before.
     changes: int = 0
-    #: Whether it is known by an annotation, or of an imported class, and no module: it may be of a subclass with other
-    #: names and tables.
+    #: Whether it may be of a subclass, whose strings and dicts may differ: only an annotation names its class, or the
+    #: class is imported, and it is not a module.
     may_be_subclass: bool = False
 
 

@@ -73,8 +73,9 @@ def _spread(value: Value) -> Kwargs:
 
 
 def for_callee(callee: Value, kwargs: Kwargs) -> Kwargs:
-    """``kwargs`` as ``callee`` gets them. Where its defaults are not known, each keyword counts as passed by every
-    table."""
+    """``kwargs`` as ``callee`` gets them. Where its defaults are not known, a keyword that only some of the dicts in
+    ``**options`` pass counts as passed.
+    """
     if not kwargs or type(callee) in _WITH_DEFAULTS:
         return kwargs
     return {name: _keyword(value, None) for name, value in kwargs.items()}
@@ -171,7 +172,7 @@ def _annotated(interpreter: Interpreter, info: FunctionInfo, value: Value, annot
         return join(annotated_value(interpreter, info, annotation), NONE)
     if may_be_tensor(value) and not (is_sure_tensor(value) or _is_reduced(value)):
         declared = annotated_value(interpreter, info, annotation)
-        if _rather_declared(value, declared):
+        if _annotation_overrules(value, declared):
             return declared
         if _asks_for_number(declared):
             return _without_tensors(value, declared)
@@ -193,7 +194,7 @@ def _is_unknown_or_none(value: Value) -> bool:
 
 
 def _is_reduced(value: Value) -> bool:
-    """Whether ``value`` is a 0-d tensor, as ``max`` gives it: that is no list, whatever the annotation says."""
+    """Whether ``value`` is a 0-d tensor, such as the result of ``max``: it is no list, whatever the annotation says."""
     return isinstance(value, Tensor) and value.ndim == 0
 
 
@@ -206,7 +207,7 @@ def _without_tensors(value: Value, declared: Value) -> Value:
     return declared if isinstance(rest, Tensor) and not rest.is_known else rest
 
 
-def _rather_declared(value: Value, declared: Value) -> bool:
+def _annotation_overrules(value: Value, declared: Value) -> bool:
     """Whether the annotation of a container overrules a value that may be a tensor.
 
     A value that is surely a tensor may be passed for a list, but not for a dict.
@@ -226,32 +227,32 @@ def _asks_for_number(declared: Value) -> bool:
 
 def annotated_value(interpreter: Interpreter, info: FunctionInfo, node: cst.BaseExpression) -> Value:
     """The value that an annotation of ``info`` stands for. Names are resolved where the function is defined."""
-    known = info.promises.get(id(node))
+    known = info.annotated.get(id(node))
     if known is None:
         frame = Frame(function=None, module=info.module, scope=info.module.scope, statement=info.node, muted=True)
         with interpreter.call(frame):
             known = definitions.annotation(interpreter, node)
         # A name that is not bound yet may be bound later.
         if known is not UNKNOWN and all(type(part) is Instance or not _has_object(part) for part in options(known)):
-            info.promises[id(node)] = known
-    return join(*map(_of_its_own, options(known)))
+            info.annotated[id(node)] = known
+    return join(*map(_for_one_call, options(known)))
 
 
-def promised(interpreter: Interpreter, info: FunctionInfo) -> Value | None:
-    """The value of a function by its return annotation; None without one."""
+def declared_result(interpreter: Interpreter, info: FunctionInfo) -> Value | None:
+    """The result of a function by its return annotation; None without one."""
     returns = None if isinstance(info.node, cst.Lambda) else info.node.returns
     return None if returns is None else annotated_value(interpreter, info, returns.annotation)
 
 
 def opaque_result(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> Value:
-    """The value of a function that is not traced: by its annotation, else a tensor where it is given one."""
-    return promised(interpreter, info) or (Tensor() if any(map(holds_tensor, args)) else UNKNOWN)
+    """The result of a function that is not traced: by its return annotation, else a tensor where it is given one."""
+    return declared_result(interpreter, info) or (Tensor() if any(map(holds_tensor, args)) else UNKNOWN)
 
 
 def _has_object(value: Value) -> bool:
     return any(isinstance(part, Instance) for part in walk(value))
 
 
-def _of_its_own(declared: Value) -> Value:
-    """The declared value. An object may be changed, so each call gets its own."""
+def _for_one_call(declared: Value) -> Value:
+    """The declared value; a new object in place of an object, since a call may change it."""
     return Instance(declared.info, may_be_subclass=declared.may_be_subclass) if type(declared) is Instance else declared

@@ -63,7 +63,7 @@ def outlives_call(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.Attribute):
         holders = options(expressions.evaluate(interpreter, node.value))
         kept = [o for o in holders if isinstance(o, Instance) and not o.inside and not o.may_be_subclass]
-        renewed = any((o, node.attr.value) in interpreter.rebuilt_lists for o in kept)
+        renewed = any((o, node.attr.value) in interpreter.stores.new_lists for o in kept)
         return not renewed and len(kept) + sum(isinstance(o, Class) for o in holders) == len(holders)
     scope = interpreter.frame.scope
     return isinstance(node, cst.Name) and node.value not in scope.names and node.value in scope.module.names

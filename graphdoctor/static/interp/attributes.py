@@ -178,22 +178,26 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
         return found
     found = receiver.info.lookup_in_subclasses(name) if receiver.may_be_subclass else receiver.info.lookup(name)
     if found is not None:
-        results: list[Value] = []
-        for option in options(found):
-            if isinstance(option, Function) and option.info.markers & PROPERTIES:
-                if "cached_property" in option.info.markers and interpreter.is_first_read(option.info):
-                    # The first call of a module reads its cached properties, and those of the objects it was made with.
-                    used = receiver.info.is_module or receiver.is_representative
-                    with interpreter.path(untaken=used and not interpreter.has_sample):
-                        interpreter.emit(GetAttr, node, receiver=ExternalObject("functools.cached_property"), name=name)
-                results.append(calls.call_function(interpreter, node, option.to(receiver), (), {}))
-            else:
-                # A field is an attribute of the object; the class has only its default.
-                results.append(option if name in receiver.info.fields else calls.bind(option, receiver))
-        return join(*results)
+        return join(*[_read_from_class(interpreter, node, receiver, name, option) for option in options(found)])
     found = named_attributes.named_in_part(receiver, name)
-    if found is not None:
-        return found
+    return found if found is not None else _undefined_attribute(interpreter, node, receiver, name)
+
+
+def _read_from_class(interpreter: Interpreter, node: cst.CSTNode, receiver: Instance, name: str, found: Value) -> Value:
+    """``receiver.name``, for which its class has ``found``."""
+    if not isinstance(found, Function) or not found.info.markers & PROPERTIES:
+        # A field is an attribute of the object; the class has only its default.
+        return found if name in receiver.info.fields else calls.bind(found, receiver)
+    if "cached_property" in found.info.markers and interpreter.is_first_read(found.info):
+        # The first call of a module reads its cached properties, and those of the objects it was made with.
+        used = receiver.info.is_module or receiver.is_representative
+        with interpreter.path(untaken=used and not interpreter.has_sample):
+            interpreter.emit(GetAttr, node, receiver=ExternalObject("functools.cached_property"), name=name)
+    return calls.call_function(interpreter, node, found.to(receiver), (), {})
+
+
+def _undefined_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Instance, name: str) -> Value:
+    """``receiver.name``, which neither the object nor its class in the scanned code defines."""
     if name == "__class__":
         return Class(receiver.info, exact=not receiver.may_be_subclass)
     if name == "__dict__":
@@ -298,10 +302,10 @@ def write_attribute(
     """``receiver.name = value``."""
     name = node.attr.value
     for option in options(receiver):
-        begun = isinstance(option, Instance) and (option, name) in interpreter.assigned_first
+        begun = isinstance(option, Instance) and (option, name) in interpreter.stores.assigned_first
         interpreter.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented, begun=begun)
-        if option is receiver and isinstance(option, Instance) and not augmented and _begins(interpreter, name):
-            interpreter.assigned_first.add((option, name))
+        if option is receiver and isinstance(option, Instance) and not augmented and _surely_sets(interpreter, name):
+            interpreter.stores.assigned_first.add((option, name))
         if isinstance(option, ExternalObject):
             record = interpreter.record(option)
             if record is not None:
@@ -316,7 +320,7 @@ def write_attribute(
                 continue
             before = option.attrs.get(name)
             if interpreter.frame.compiled and isinstance(value, (Seq, Mapping)):
-                interpreter.rebuilt_lists.add((option, name))
+                interpreter.stores.new_lists.add((option, name))
             # A compiled call runs many times, and a branch may not run: the attribute may still have its old value.
             keeps = interpreter.frame.compiled or interpreter.frame.conditional
             if option.is_representative and not interpreter.frame.compiled and not _is_own(interpreter, option):
@@ -324,7 +328,7 @@ def write_attribute(
             held = join(before, value) if keeps and before is not None else value
             if interpreter.frame.compiled and before is not None and kinds(held) != kinds(before):
                 option.changes += 1
-                interpreter.kinds_stored += 1
+                interpreter.stores.new_kinds += 1
             option.attrs[name] = held
             if before is None and CHILDREN in option.attrs and _is_module(value):
                 objects.add_child(option, value)
@@ -335,7 +339,7 @@ def _is_module(value: Value) -> bool:
     return isinstance(value, TorchModule) or (isinstance(value, Instance) and value.info.is_module)
 
 
-def _begins(interpreter: Interpreter, name: str) -> bool:
+def _surely_sets(interpreter: Interpreter, name: str) -> bool:
     """Whether the statement runs in each compiled call, and does not read an attribute ``name``."""
     frame = interpreter.frame
     if not frame.compiled or frame.conditional or not isinstance(frame.statement, cst.SimpleStatementLine):

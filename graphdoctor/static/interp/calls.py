@@ -216,7 +216,7 @@ def call_compiled(
     fullgraph = callee.fullgraph and not frame.compiled
     if not frame.compiled:
         frame.entering = True
-        interpreter.assigned_first = set()
+        interpreter.stores.assigned_first = set()
         # A loop, ``if`` or ``try`` around the call is not compiled.
         frame.compiled, frame.whole_frame, frame.conditional = True, None, False
         frame.trying = frame.recovers = False
@@ -273,8 +273,8 @@ def call_function(
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
     if not (frame.compiled or frame.guessed or objects.may_matter(interpreter, info, args)):
-        promised = arguments.promised(interpreter, info)
-        return promised if type(promised) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
+        declared = arguments.declared_result(interpreter, info)
+        return declared if type(declared) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
     names = _widened(interpreter, info, names)
     key = call_key(info, function, names, frame.compiled)
     built = function.bound if info.name in objects.CONSTRUCTORS and isinstance(function.bound, Instance) else None
@@ -298,9 +298,9 @@ def call_function(
     if key is not None:
         interpreter.summaries.keep(key, frame, result, mark, interpreter.noted())
         if built is not None:
-            interpreter.stored_by_constructor[key] = dict(built.attrs)
+            interpreter.summaries.stored[key] = dict(built.attrs)
         if ends_graph:
-            interpreter.ends_graph.add(key)
+            interpreter.summaries.ends_graph.add(key)
     if ends_graph:
         # The rest of the statement is in the next graph, too: ``masked(n).expand(n, -1)``.
         interpreter.continue_in_new_graph()
@@ -326,11 +326,11 @@ def _recall(interpreter: Interpreter, key: Hashable, built: Instance | None) -> 
     known = interpreter.summaries.find(key, interpreter.frame)
     if known is None:
         return None
-    if key in interpreter.ends_graph:
+    if key in interpreter.summaries.ends_graph:
         interpreter.start_new_graph(sure=False)
         interpreter.continue_in_new_graph()
     if built is not None:
-        built.attrs.update(interpreter.stored_by_constructor.get(key, {}))
+        built.attrs.update(interpreter.summaries.stored.get(key, {}))
     return known
 
 

@@ -82,14 +82,7 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
             conditional=verdict is None, untaken=sample is True or fills, muted=verdict is None and only_raises(body)
         ):
             conditions.narrow(interpreter, node.test, positive=False)
-            if type(node.orelse) is cst.If:
-                frame = interpreter.frame
-                frame.statement = node.orelse
-                falls = _if(interpreter, node.orelse)
-                frame.statement = node
-            else:
-                falls = body is None or statements.run_block(interpreter, body)
-            if falls:
+            if _run_else(interpreter, node):
                 ends.append(interpreter.frame.scope.names)
     if not ends:
         return False
@@ -109,6 +102,20 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     return True
 
 
+def _run_else(interpreter: Interpreter, node: cst.If) -> bool:
+    """Interpret what runs where the test of ``node`` is false."""
+    if node.orelse is None:
+        return True
+    # By class, not ``isinstance``, which is slow for the abstract base classes that libcst's nodes are.
+    if type(node.orelse) is not cst.If:
+        return statements.run_block(interpreter, node.orelse.body)
+    frame = interpreter.frame
+    frame.statement = node.orelse
+    falls = _if(interpreter, node.orelse)
+    frame.statement = node
+    return falls
+
+
 def _asked_name(test: cst.BaseExpression) -> str:
     """``x`` of ``isinstance(x, Tensor)``, if it is a name."""
     asked = test.args[0].value if type(test) is cst.Call and test.args else None
@@ -126,7 +133,7 @@ def _mark_flags(one: Names, other: Names) -> None:
     """Mark flags that stand for tensor data: one side of a branch on a tensor sets the flag where the other has a
     tensor.
 
-    ``if dt > limit: accept = False``: which side is taken the data decide, so that both may be traced.
+    ``if dt > limit: accept = False``: the data decides which side is taken, so either may be traced.
     """
     for flags, tensors in ((one, other), (other, one)):
         for name, flag in flags.items():
@@ -261,7 +268,7 @@ def _match(interpreter: Interpreter, node: cst.Match) -> bool:
         before = interpreter.snapshot()
         with interpreter.path(conditional=not surely or taken is None):
             within = match_statements.within(interpreter, case.pattern, subject)
-            _know(interpreter, name, within, subject)
+            _narrow_subject(interpreter, name, within, subject)
             match_statements.bind(interpreter, case.pattern, within)
             guard = conditions.ask(interpreter, case.guard, "if", case).verdict if case.guard is not None else True
             if guard is not False:
@@ -278,7 +285,7 @@ def _match(interpreter: Interpreter, node: cst.Match) -> bool:
         interpreter.restore(before)
         if case.guard is None:
             rest = match_statements.without(interpreter, case.pattern, subject)
-            _know(interpreter, name, rest, subject)
+            _narrow_subject(interpreter, name, rest, subject)
             subject = rest
         left = interpreter.snapshot()
     if left is not None:
@@ -289,7 +296,7 @@ def _match(interpreter: Interpreter, node: cst.Match) -> bool:
     return True
 
 
-def _know(interpreter: Interpreter, name: str | None, narrowed: Value, subject: Value) -> None:
+def _narrow_subject(interpreter: Interpreter, name: str | None, narrowed: Value, subject: Value) -> None:
     """Narrow the subject, a name or an attribute, by the pattern that it matched."""
     if name is not None and narrowed is not subject:
         conditions.note(interpreter, name, narrowed)
@@ -307,7 +314,7 @@ def _class(interpreter: Interpreter, node: cst.ClassDef) -> bool:
     return True
 
 
-#: What runs each compound statement; each returns True when control can go on after it.
+#: The interpreters of compound statements, by class. Each returns True when control can go on after the statement.
 COMPOUND: dict[type, Callable[[Interpreter, Any], bool]] = {
     cst.If: _if, cst.For: loops.run_for, cst.While: loops.run_while, cst.Try: _try,
     cst.TryStar: _try, cst.With: _with,

@@ -53,8 +53,8 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         before = interpreter.snapshot()
         optional = left.verdict is None and not (
             loops.is_met(interpreter.frame.loops, test.left)
-            or _is_of_a_count(interpreter, test.left)
-            or _asks_whether_it_is_given(test.left, is_and)
+            or _compares_counter(interpreter, test.left)
+            or _asks_for_option(test.left, is_and)
         )
         flag = optional and _is_met_by_default(interpreter, test.left, is_and)
         untaken = left.verdict is None and left.sample is (not is_and)
@@ -97,7 +97,9 @@ def _asks_for_a_rare_tensor(interpreter: Interpreter, test: cst.BaseExpression) 
 
 
 def _beside_arrays(interpreter: Interpreter, test: cst.BaseExpression, branch: cst.CSTNode | None) -> bool | None:
-    """The truth of ``test`` for a name that is taken for a tensor, where one side of ``branch`` uses it as an array."""
+    """The truth of ``test``, which asks for the class of a name, where one side of ``branch`` uses the name as an
+    array. Compiled code has a tensor there, so the other side runs.
+    """
     if type(test) is not cst.Call or not test.args or not isinstance(branch, (cst.If, cst.IfExp)):
         return None
     asked, whole = test.args[0].value, branch.test
@@ -131,8 +133,8 @@ def _takes_arrays(interpreter: Interpreter, side: cst.CSTNode, name: str) -> boo
     return any(isinstance(c, External) and c.qualname.startswith(("numpy.", "torch.from_numpy")) for c in called)
 
 
-def _is_of_a_count(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
-    """Whether ``test`` compares a counter, ``self.seen > self.warmup``, so that it is true in some call."""
+def _compares_counter(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
+    """Whether ``test`` compares a counter, as in ``self.seen > self.warmup``, so that it is true in some calls."""
     counted = test.left if type(test) is cst.Comparison else None
     if type(counted) is not cst.Attribute or type(counted.value) is not cst.Name:
         return False
@@ -140,8 +142,8 @@ def _is_of_a_count(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
     return any(isinstance(holder, Instance) and holder.info.counts(counted.attr.value) for holder in holders)
 
 
-def _asks_whether_it_is_given(test: cst.BaseExpression, is_and: bool) -> bool:
-    """Whether ``test`` is that of ``self.limit is not None and ...``: an option of an object, which users may give."""
+def _asks_for_option(test: cst.BaseExpression, is_and: bool) -> bool:
+    """Whether ``test`` asks for an option that users may give: ``self.limit is not None and ...``."""
     if type(test) is not cst.Comparison or len(test.comparisons) != 1 or type(test.left) is not cst.Attribute:
         return False
     part = test.comparisons[0]
@@ -149,7 +151,7 @@ def _asks_whether_it_is_given(test: cst.BaseExpression, is_and: bool) -> bool:
 
 
 def _is_met_by_default(interpreter: Interpreter, test: cst.BaseExpression, is_and: bool) -> bool:
-    """Whether ``test`` is that of ``not final and ...``, a flag whose default lets the next operand run."""
+    """Whether ``test`` is a flag whose default lets the next operand run, as in ``not final and ...``."""
     met = is_and
     while type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
         test, met = test.expression, not met
@@ -179,11 +181,11 @@ def _sampled(value: Value) -> bool | None:
     return bool(value.sample) if isinstance(value, PythonValue) and value.sample is not None else None
 
 
-#: Comparisons of types, and whether they hold for the same.
+#: Comparisons of types, and whether each is true of equal types.
 _SAME: dict[type[cst.CSTNode], bool] = {cst.Is: True, cst.Equal: True, cst.IsNot: False, cst.NotEqual: False}
 
 
-#: More texts than these are not followed one by one.
+#: The most strings that are followed one by one.
 _MOST_TEXTS = 6
 
 
@@ -192,7 +194,7 @@ def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -
     # By class, not ``isinstance``, which is slow for the abstract base classes that libcst's nodes are.
     if type(test) in (cst.Name, cst.Attribute, cst.Subscript):
         if positive:
-            _refine(interpreter, test, lambda v: v != Const(None) and v != Const(False))
+            _narrow_to(interpreter, test, lambda v: v != Const(None) and v != Const(False))
     elif type(test) is cst.UnaryOperation:
         if type(test.operator) is cst.Not:
             narrow(interpreter, test.expression, not positive)
@@ -207,12 +209,12 @@ def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -
         operator = type(part.operator)
         if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and _is_none(part.comparator):
             none = (operator in (cst.Is, cst.Equal)) == positive
-            _refine(interpreter, test.left, lambda v: _may_be_none(v) if none else v != Const(None), none)
+            _narrow_to(interpreter, test.left, lambda v: _may_be_none(v) if none else v != Const(None), none)
         elif operator in (cst.In, cst.NotIn) and (operator is cst.In) == positive:
-            _refine_text(interpreter, test.left, part.comparator)
+            _narrow_to_texts(interpreter, test.left, part.comparator)
         elif operator in _SAME and (asked := _asked_for_type(test.left)) is not None:
             wanted = expressions.evaluate(interpreter, part.comparator)
-            _refine_class(interpreter, asked, wanted, _SAME[operator] == positive)
+            _narrow_to_class(interpreter, asked, wanted, _SAME[operator] == positive)
     elif type(test) is cst.Call:
         _narrow_call(interpreter, test, positive)
     elif type(test) is cst.NamedExpr:
@@ -227,14 +229,14 @@ def _asked_for_type(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def _narrow_either(interpreter: Interpreter, test: cst.BooleanOperation) -> None:
-    """Refine ``x`` after ``isinstance(x, int) or isinstance(x, float)``."""
+    """Narrow ``x`` after ``isinstance(x, int) or isinstance(x, float)``."""
     sides: list[cst.BaseExpression] = [test.left, test.right]
     while isinstance(sides[0], cst.BooleanOperation) and type(sides[0].operator) is cst.Or:
         sides[:1] = [sides[0].left, sides[0].right]
     asked = [s.args for s in sides if type(s) is cst.Call and _is_isinstance(s)]
     if len(asked) == len(sides) and len({dotted(args[0].value) for args in asked}) == 1:
         wanted = tuple(expressions.evaluate(interpreter, args[1].value) for args in asked)
-        _refine_class(interpreter, asked[0][0].value, Seq("tuple", wanted), True)
+        _narrow_to_class(interpreter, asked[0][0].value, Seq("tuple", wanted), True)
 
 
 def _is_isinstance(node: cst.Call) -> bool:
@@ -261,22 +263,22 @@ def _may_be_bool(value: Value) -> bool:
 
 
 def _narrow_call(interpreter: Interpreter, test: cst.Call, positive: bool) -> None:
-    """Refine the arguments of ``isinstance``, of ``torch.is_tensor``, and of a function that returns such a test."""
+    """Narrow the arguments of ``isinstance``, of ``torch.is_tensor``, and of a function that returns such a test."""
     if not test.args or any(dotted(arg.value) is None or arg.star or arg.keyword for arg in test.args[:1]):
         return
     with interpreter.path(muted=True):
         predicate = expressions.evaluate(interpreter, test.func)
     first = test.args[0].value
     if predicate == External("builtins.isinstance") and len(test.args) == 2:
-        _refine_class(interpreter, first, expressions.evaluate(interpreter, test.args[1].value), positive)
+        _narrow_to_class(interpreter, first, expressions.evaluate(interpreter, test.args[1].value), positive)
     elif predicate == External("torch.is_tensor"):
-        _refine_class(interpreter, first, External("torch.Tensor"), positive)
+        _narrow_to_class(interpreter, first, External("torch.Tensor"), positive)
     elif isinstance(predicate, Function) and len(test.args) == 1:
         predicates.narrow(interpreter, predicate, first, positive)
 
 
-def _refine_text(interpreter: Interpreter, node: cst.BaseExpression, among: cst.BaseExpression) -> None:
-    """After ``kind in ("lstm", "gru")``, a ``kind`` that nothing was known of is one of these texts."""
+def _narrow_to_texts(interpreter: Interpreter, node: cst.BaseExpression, among: cst.BaseExpression) -> None:
+    """After ``kind in ("lstm", "gru")``, a ``kind`` of which nothing was known is one of these strings."""
     name = dotted(node)
     if name is None or not isinstance(among, (cst.Tuple, cst.List, cst.Set)) or len(among.elements) > _MOST_TEXTS:
         return
@@ -289,7 +291,7 @@ def _refine_text(interpreter: Interpreter, node: cst.BaseExpression, among: cst.
         note(interpreter, name, join(*texts))
 
 
-def _refine_class(interpreter: Interpreter, node: cst.BaseExpression, wanted: Value, positive: bool) -> None:
+def _narrow_to_class(interpreter: Interpreter, node: cst.BaseExpression, wanted: Value, positive: bool) -> None:
     """Narrow ``node`` by whether it is an instance of ``wanted``; an assumed tensor may then turn out to be none."""
     name = dotted(node)
     if name is None:
@@ -345,7 +347,7 @@ def _may_be_none(value: Value) -> bool:
     return value == Const(None) or isinstance(value, (Unknown, PythonValue))
 
 
-def _refine(
+def _narrow_to(
     interpreter: Interpreter, node: cst.BaseExpression, test: Callable[[Value], bool], none: bool = False
 ) -> None:
     if type(node) is cst.NamedExpr:
@@ -360,7 +362,7 @@ def _refine(
 
 
 def note(interpreter: Interpreter, name: str, value: Value) -> None:
-    """Note that ``name``, which ``dotted`` may have made, has ``value`` on this path."""
+    """Note that ``name``, a plain one or one that ``dotted`` gives, has ``value`` on this path."""
     interpreter.frame.scope.names[name] = value
     base, dot, _ = name.partition(".")
     if dot:

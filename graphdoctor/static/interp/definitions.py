@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -33,11 +34,11 @@ from graphdoctor.static.domain.values import (
     Mapping,
     OneOf,
     Partial,
-    Promise,
     PythonValue,
     Seq,
     Tensor,
     TorchModule,
+    TypeAlias,
     Unknown,
     Value,
 )
@@ -76,8 +77,45 @@ def define_lambda(interpreter: Interpreter, node: cst.Lambda) -> Function:
 def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
     """The value that ``def`` binds, decorators applied."""
     frame = interpreter.frame
+    decorators = _decorators(interpreter, node)
+    owner = frame.scope.names.get(_OWNER) if frame.scope.kind == "class" else None
+    prefix = "" if frame.name == "<module>" else f"{frame.name}."
+    if isinstance(owner, Class):
+        prefix = f"{owner.info.qualname}."
+    info = FunctionInfo(
+        node=node,
+        name=node.name.value,
+        qualname=f"{prefix}{node.name.value}",
+        module=frame.module,
+        owner=owner.info if isinstance(owner, Class) else None,
+        markers=decorators.markers,
+        defaults=_defaults(interpreter, node.params),
+        wrappers=decorators.wrappers,
+    )
+    defined: Value = Function(info, None, _enclosing(interpreter, _closure(frame.scope)))
+    for place, decorator in reversed(decorators.values):
+        defined = _decorate(interpreter, place, decorator, defined)
+    for kind in decorators.markers & {"setter", "deleter"}:
+        # The name stays the property, which its getter reads.
+        frame.scope.names[f"{info.name}.{kind}"] = defined
+        defined = frame.scope.names.get(info.name, defined)
+    return defined
+
+
+@dataclass(frozen=True)
+class _Decorators:
+    """The decorators of a function: their expressions and ``values`` in order, and ``FunctionInfo`` takes the rest."""
+
+    values: tuple[tuple[cst.BaseExpression, Value], ...]
+    markers: frozenset[str]
+    wrappers: tuple[Function, ...]
+
+
+def _decorators(interpreter: Interpreter, node: cst.FunctionDef) -> _Decorators:
+    """The decorators of ``node``, evaluated in order; none of them is applied."""
+    module = interpreter.frame.module
     markers: set[str] = set()
-    applying: list[tuple[cst.BaseExpression, Value]] = []
+    values: list[tuple[cst.BaseExpression, Value]] = []
     around: list[Function] = []
     named: list[str] = []
     for decorator in node.decorators:
@@ -90,43 +128,22 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
         applied = NOTHING if made_by is None else made_by.info.effect
         if name in _DISABLE or applied.disables or any(option in _DISABLING for option in options(value)):
             markers.add("disable")
-        if made_by is not None and made_by.info.module is not frame.module:
+        if made_by is not None and made_by.info.module is not module:
             around += wrappers.wrapped_by(interpreter, decorator.decorator, made_by)
         if applied.constant:
             markers.add("assume_constant_result")
-        if "" in applied.defaults(frame.module.source.text):
+        if "" in applied.defaults(module.source.text):
             markers.add(DEFAULT_OF_LOOKUP)
-        applying.append((decorator.decorator, value))
+        values.append((decorator.decorator, value))
     if named and is_of_other_compiler(node, named):
         markers.add(OTHER_COMPILER)
     if is_of_numba(named):
         markers.add(NUMBA)
     if NVTX_RANGE in named:
         markers.add(NVTX_RANGE)
-    if applying:
-        markers |= type_checkers.checked(interpreter, node, applying)
-    owner = frame.scope.names.get(_OWNER) if frame.scope.kind == "class" else None
-    prefix = "" if frame.name == "<module>" else f"{frame.name}."
-    if isinstance(owner, Class):
-        prefix = f"{owner.info.qualname}."
-    info = FunctionInfo(
-        node=node,
-        name=node.name.value,
-        qualname=f"{prefix}{node.name.value}",
-        module=frame.module,
-        owner=owner.info if isinstance(owner, Class) else None,
-        markers=frozenset(markers),
-        defaults=_defaults(interpreter, node.params),
-        wrappers=tuple(around),
-    )
-    defined: Value = Function(info, None, _enclosing(interpreter, _closure(frame.scope)))
-    for place, wrapper in reversed(applying):
-        defined = _decorate(interpreter, place, wrapper, defined)
-    for kind in markers & {"setter", "deleter"}:
-        # The name stays the property, which its getter reads.
-        frame.scope.names[f"{info.name}.{kind}"] = defined
-        defined = frame.scope.names.get(info.name, defined)
-    return defined
+    if values:
+        markers |= type_checkers.checked(interpreter, node, values)
+    return _Decorators(tuple(values), frozenset(markers), tuple(around))
 
 
 def _enclosing(interpreter: Interpreter, scope: Scope) -> Scope:
@@ -324,7 +341,7 @@ _TENSOR_TYPES = {
 
 
 def _plain(value: Value) -> Value:
-    if isinstance(value, Promise):
+    if isinstance(value, TypeAlias):
         return value.value
     if isinstance(value, OneOf):
         return _union([_plain(option) for option in value.options])

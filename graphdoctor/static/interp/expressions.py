@@ -77,14 +77,14 @@ def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
 
 
 def _is_open(value: Value) -> bool:
-    """Whether nothing says that ``value`` is no tensor: it is unknown, or an attribute of something external."""
+    """Whether ``value`` may still be a tensor: it is unknown, or an attribute of something external."""
     if isinstance(value, Method):
         return isinstance(value.receiver, ExternalObject)
     return isinstance(value, (Unknown, ExternalObject))
 
 
 def _as_seen(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -> Value:
-    """``value``, or where it is unknown what a run has shown of it."""
+    """``value``; where it is unknown, the value that a run has shown."""
     source = interpreter.frame.module.source
     facts = interpreter.run_facts.get(source.file)
     is_vague = isinstance(value, Tensor) and value.dtype is None
@@ -97,7 +97,7 @@ def _as_seen(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -
 
 
 def is_shown(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
-    """Whether a run has shown that ``node`` is, or compares, tensors."""
+    """Whether a run has shown that ``node`` is a tensor, or compares tensors."""
     source = interpreter.frame.module.source
     facts = interpreter.run_facts.get(source.file)
     return facts is not None and source.has_place(node) and span_of(source.location(node)) in facts.tensors

@@ -21,7 +21,7 @@ def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
     """Whether the body of ``node`` makes its test false for all later calls."""
     if interpreter.has_sample or not interpreter.frame.compiled:
         return False
-    tested, flags = (_kept(interpreter, found) for found in (_tested(node.test), _flags(node.test)))
+    tested, flags = (_kept(interpreter, found) for found in (_must_be_unset(node.test), _must_be_true(node.test)))
     if any(_fills(interpreter, node.body, receiver, name) for receiver, name in tested):
         return True
     return any(_clears(interpreter, node.body, receiver, name) for receiver, name in flags)
@@ -43,7 +43,7 @@ def runs_once_unless(interpreter: Interpreter, node: cst.If) -> bool:
         lines = list(function.body.body) if isinstance(function.body, cst.BaseSuite) else []
         place = next((number for number, line in enumerate(lines) if line is node), len(lines))
         rest = lines[place + 1 :]
-    tested = _kept(interpreter, _set(node.test)) if rest else []
+    tested = _kept(interpreter, _must_be_set(node.test)) if rest else []
     return any(_fills(interpreter, part, receiver, name) for part in rest for receiver, name in tested)
 
 
@@ -52,14 +52,14 @@ def _returns(block: cst.BaseSuite) -> bool:
     return type(last) is cst.SimpleStatementLine and type(last.body[-1]) is cst.Return
 
 
-def _set(test: cst.BaseExpression) -> list[tuple[str, str]]:
+def _must_be_set(test: cst.BaseExpression) -> list[tuple[str, str]]:
     """The attribute or name that must have a value for ``test``."""
     if type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
         return _place(test.left) if type(part.operator) is cst.IsNot and _is_none(part.comparator) else []
     if type(test) is cst.Call and type(test.func) is cst.Name and test.func.value == "hasattr":
         return _named(test)
-    return _flags(test) if type(test) in (cst.Attribute, cst.Name) else []
+    return _must_be_true(test) if type(test) in (cst.Attribute, cst.Name) else []
 
 
 def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -79,10 +79,10 @@ def _made_inside(receiver: Value | None) -> bool:
     return receiver is not None and all(isinstance(o, Instance) and o.inside for o in options(receiver))
 
 
-def _flags(test: cst.BaseExpression) -> list[tuple[str, str]]:
+def _must_be_true(test: cst.BaseExpression) -> list[tuple[str, str]]:
     """The attributes, each with its object's name, and the names (of no object) that must be true for ``test``."""
     if type(test) is cst.BooleanOperation and type(test.operator) is cst.And:
-        return _flags(test.left) + _flags(test.right)
+        return _must_be_true(test.left) + _must_be_true(test.right)
     # ``self.training`` is set by users, more than once.
     return [flag for flag in _place(test) if flag[1] != "training"]
 
@@ -105,11 +105,11 @@ def _fills(interpreter: Interpreter, block: cst.CSTNode, receiver: str, name: st
     return function is None or not any(_is_none(value) for value in _stores(function.body, receiver, name))
 
 
-def _tested(test: cst.BaseExpression) -> list[tuple[str, str]]:
+def _must_be_unset(test: cst.BaseExpression) -> list[tuple[str, str]]:
     """The attributes and names that must lack a value (or have one certain value) for ``test``."""
     # Classes are compared: nodes are abstract base classes, with a slow ``isinstance``, and this runs for each ``if``.
     if type(test) is cst.BooleanOperation and type(test.operator) is cst.And:
-        return _tested(test.left) + _tested(test.right)
+        return _must_be_unset(test.left) + _must_be_unset(test.right)
     if type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
         missing = type(part.operator) is cst.Is and _is_none(part.comparator)

@@ -73,7 +73,9 @@ def execute_import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) 
 
 
 def _handed_on(module: ModuleInfo) -> list[tuple[str, Value]]:
-    """What ``from module import *`` binds: what ``__all__`` names, where that is known, else all but private names."""
+    """The names that ``from module import *`` binds: those in ``__all__``, where that is known, else all but private
+    names.
+    """
     names = module.scope.names
     public = names.get("__all__")
     listed = public.items if isinstance(public, Seq) else None
@@ -114,7 +116,7 @@ def member(interpreter: Interpreter, base: str, name: str) -> Value:
 
 
 def _outside(interpreter: Interpreter, here: ModuleInfo, package: str, module: str) -> External:
-    """The value of ``module`` of ``package`` ("" for the path) where it is no scanned code.
+    """The value of ``module`` where it is not scanned code; ``package`` holds it, "" for a module on the path.
 
     A module in C or Cython is marked as such. It may be built into a folder of its own in a package, where its source
     lies. One that is not built yet is known by ``setup.py``, or by what it is called.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,6 +38,42 @@ class BuildRecord:
     kwargs: dict[str, Value]
     attributes: set[str] = field(default_factory=set)
     called_with: set[str] = field(default_factory=set)
+
+    def event(self) -> Build:
+        """What rules see of it."""
+        return Build(
+            node=self.node,
+            site=self.site,
+            qualname=self.qualname,
+            args=self.args,
+            kwargs=self.kwargs,
+            attributes=tuple(sorted(self.attributes)),
+            called_with=tuple(sorted(self.called_with)),
+        )
+
+
+@dataclass(eq=False)
+class Reached:
+    """The functions that ran inside compiled regions, by id."""
+
+    #: With the kinds of values that their parameters had, for functions of the scanned file.
+    functions: dict[int, dict[str, set[type]]] = field(default_factory=dict)
+    #: The methods among them, each with the class of its object, by id: an inherited method may call methods that the
+    #: class overrides.
+    methods: set[tuple[int, int]] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class Stores:
+    """What compiled code stored in attributes of objects."""
+
+    #: Attributes to which each compiled call assigns a new list.
+    new_lists: set[tuple[Instance, str]] = field(default_factory=set)
+    #: Attributes that the compiled call being interpreted has surely assigned, and not from their old value. Each
+    #: region begins with a new set.
+    assigned_first: set[tuple[Instance, str]] = field(default_factory=set)
+    #: How often a kind of value was stored in an object that did not hold that kind before.
+    new_kinds: int = 0
 
 
 _SAME = nullcontext()
@@ -125,27 +161,24 @@ class Interpreter:
         self.constructor_summaries: CallSummaries = {}
         self.lookups = project.lookups
         self.summaries = Summaries(self.lookups)
-        #: The attributes that constructors stored in their objects, by the keys of ``summaries``.
-        self.stored_by_constructor: dict[Hashable, Names] = {}
-        #: How often the graph ended so far, and the keys of the calls in which it ended.
+        #: How often the graph ended so far.
         self.graph_ends = 0
-        self.ends_graph: set[Hashable] = set()
-        self.active: list[Any] = []
+        #: The functions that are being interpreted, outermost first.
+        self.active: list[FunctionInfo] = []
+        #: How many expressions were evaluated so far.
         self.steps = 0
         #: The limit on ``steps``; lower while something is interpreted that may not use up all of them.
         self.most_steps = self.MAX_STEPS
         #: The module of the file that is scanned; the others are what it imports. None for a library interpreter.
         self.main: ModuleInfo | None = None
-        #: Functions that ran inside a compiled region, by id, and the kinds of values that their parameters had.
-        self.reached: dict[int, dict[str, set[type]]] = {}
-        #: Methods among them, with the class of their object, both by id: an inherited method may call methods that the
-        #: class overrides.
-        self.reached_for: set[tuple[int, int]] = set()
+        self.reached = Reached()
+        self.stores = Stores()
         #: Statements of the scanned file that were interpreted where rules see them: in compiled code, or outside
         #: functions. None where the file has no suppression: they only tell which suppressions are unused.
         self.seen_statements: set[cst.CSTNode] | None = None
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
+        #: The defaults that a test left out (``SkippedDefault.origin``) and that compiled code used.
         self.used_defaults: set[int] = set()
         #: The cached properties that were read, each with the compiled function that read it; None for eager code.
         self.read_properties: set[tuple[FunctionInfo, FunctionInfo | None]] = set()
@@ -153,14 +186,8 @@ class Interpreter:
         self.has_sample = False
         #: Whether the regions are forward passes of which nothing shows that they are compiled.
         self.assumed = False
-        #: Attributes to which each compiled call assigns a new list.
-        self.rebuilt_lists: set[tuple[Instance, str]] = set()
-        #: Attributes that the compiled call being interpreted has surely assigned, and not from their old value.
-        self.assigned_first: set[tuple[Instance, str]] = set()
         #: Of functions, with the class of their object: the parameters used as tensors, and those used as numbers.
         self.parameter_uses: dict[tuple[FunctionInfo, ClassInfo | None], tuple[set[str], set[str]]] = {}
-        #: How often compiled code stored a kind of value in an object that did not hold that kind before.
-        self.kinds_stored = 0
         #: Whether something in the file is compiled for sizes that vary.
         self.has_dynamic_sizes = False
         #: What a run has shown, by file.
@@ -278,6 +305,7 @@ class Interpreter:
         if not isinstance(value, ExternalObject) or not value.build:
             return None
         made = self.builds[value.build - 1]
+        # What is done with it is left out: more may follow.
         return Build(made.node, made.site, made.qualname, made.args, made.kwargs)
 
     def record(self, value: ExternalObject) -> BuildRecord | None:
@@ -287,24 +315,14 @@ class Interpreter:
     def finish(self) -> None:
         """Emit ``Build`` for the objects made outside regions, now that it is known what became of them."""
         for made in self.builds:
-            self.sink.receive(
-                Build(
-                    node=made.node,
-                    site=made.site,
-                    qualname=made.qualname,
-                    args=made.args,
-                    kwargs=made.kwargs,
-                    attributes=tuple(sorted(made.attributes)),
-                    called_with=tuple(sorted(made.called_with)),
-                )
-            )
+            self.sink.receive(made.event())
 
     def reach(self, info: FunctionInfo, names: Names) -> None:
         """Note that a function runs inside a compiled region with these arguments."""
-        known = self.reached.setdefault(id(info), {})
+        known = self.reached.functions.setdefault(id(info), {})
         receiver = next(iter(names.values()), None) if info.owner is not None else None
         if isinstance(receiver, Instance):
-            self.reached_for.add((id(info), id(receiver.info)))
+            self.reached.methods.add((id(info), id(receiver.info)))
         if info.module is self.main:
             for name, value in names.items():
                 known.setdefault(name, set()).update(kinds(value))

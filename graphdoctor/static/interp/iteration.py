@@ -52,23 +52,9 @@ def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, 
         keys: list[Value] = [Const(k) for k, _ in value.items]
         return (keys, join(*keys) if keys else UNKNOWN) if value.rest is None else (None, PythonValue("str"))
     if isinstance(value, Tensor):
-        if value.unbacked and node is not None and count is None:
-            interpreter.emit(Iterate, node, value=value)
-        if count is None and value.argument and not value.is_known:
-            # An unknown argument was taken for a tensor, but most arguments that a loop iterates are lists.
-            return None, UNKNOWN
-        row = Tensor(
-            value.dtype,
-            None if value.ndim is None else max(value.ndim - 1, 0),
-            numpy=value.numpy,
-            is_known=value.is_known,
-        )
-        return None if count is None else [row] * count, row
+        return _rows(interpreter, node, value, count)
     if isinstance(value, TorchModule) and value.children is not None:
-        children = value.children
-        if isinstance(children, Seq):
-            return _elements(interpreter, node, children, count)
-        return _elements(interpreter, node, children, count)
+        return _elements(interpreter, node, value.children, count)
     if isinstance(value, Instance):
         if value.info.lookup("__iter__") is not None and node is not None:
             return elements(interpreter, None, calls.call_method(interpreter, node, value, "__iter__", ()))
@@ -86,6 +72,18 @@ def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, 
         return None if count is None else [value] * count, value
     # Whatever is unpacked has that many elements.
     return None if count is None else [UNKNOWN] * count, UNKNOWN
+
+
+def _rows(interpreter: Interpreter, node: cst.CSTNode | None, tensor: Tensor, count: int | None) -> Items:
+    """The rows of a tensor. Emits ``Iterate`` where data decides how many there are."""
+    if tensor.unbacked and node is not None and count is None:
+        interpreter.emit(Iterate, node, value=tensor)
+    if count is None and tensor.argument and not tensor.is_known:
+        # An unknown argument was taken for a tensor, but most arguments that a loop iterates are lists.
+        return None, UNKNOWN
+    ndim = None if tensor.ndim is None else max(tensor.ndim - 1, 0)
+    row = Tensor(tensor.dtype, ndim, numpy=tensor.numpy, is_known=tensor.is_known)
+    return None if count is None else [row] * count, row
 
 
 def loaders(interpreter: Interpreter, loops: tuple[cst.For | cst.While, ...]) -> tuple[Build, ...]:

@@ -62,10 +62,10 @@ def _loop(interpreter: Interpreter, node: cst.For | cst.While, bind: list[Value 
     with interpreter.path(whole_frame=node):
         for value in rounds:
             before = interpreter.snapshot()
-            same = started is not None and value == started[0] and interpreter.kinds_stored == started[2]
+            same = started is not None and value == started[0] and interpreter.stores.new_kinds == started[2]
             if same and started is not None and _would_repeat(node, before, started[1]):
                 continue
-            started = value, before, interpreter.kinds_stored
+            started = value, before, interpreter.stores.new_kinds
             if type(node) is cst.For and value is not None:
                 assignments.assign(interpreter, node.target, value)
             if type(node) is cst.While:

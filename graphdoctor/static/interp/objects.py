@@ -87,7 +87,7 @@ def hold_children(module: Instance, args: tuple[Value, ...]) -> bool:
 
 
 def add_child(module: Instance, child: Value) -> bool:
-    """Whether ``module`` is a container, which then holds ``child`` too; how often is not known, as in a loop."""
+    """Add ``child`` to ``module``, perhaps more than once, as in a loop. Returns False where that is no container."""
     known = module.attrs.get(CHILDREN)
     if not isinstance(known, Seq):
         return False

@@ -38,7 +38,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import strings, unknown_numbers
+from graphdoctor.static.library_models import containers, strings, unknown_numbers
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Subtract": operator.sub, "Multiply": operator.mul, "Divide": operator.truediv,
@@ -87,35 +87,40 @@ def binary(interpreter: Interpreter, node: cst.CSTNode, name: str, left: Value, 
 
 
 def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
+    """``a <name> b``, where neither is one of several values."""
     if isinstance(a, Const) and isinstance(a.value, (str, bytes)) and name == "Modulo":
         if holds_tensor(b):
             interpreter.emit(Convert, node, value=b, to="format", how="%")
         return strings.interpolated(a.value)
     if isinstance(a, Instance) or isinstance(b, Instance):
-        return _dunder(interpreter, node, name, a, b)
+        return _with_object(interpreter, node, name, a, b)
     if isinstance(a, Tensor) or isinstance(b, Tensor):
-        if name == "Multiply" and _is_display(node):
-            return _repeated(interpreter, node, a, b)
-        left = a if isinstance(a, Tensor) else None
-        right = b if isinstance(b, Tensor) else None
-        found = tensor_result(left, right, _dtype(name, a, b))
-        # A numpy scalar that eager code computes is an input of the graph, like its operands.
-        is_input = found.numpy and found.constant and not interpreter.frame.compiled
-        return replace(found, argument=True) if is_input else found
+        return _with_tensor(interpreter, node, name, a, b)
     if isinstance(a, Const) and isinstance(b, Const):
         return _fold(name, a.value, b.value)
     read = is_read(a) or is_read(b)
     if read and name == "Multiply" and (isinstance(a, Seq) or isinstance(b, Seq)):
         interpreter.emit(Decide, node, how="repeat")
-    if isinstance(a, Seq):
-        return _sequence(name, a, b)
-    if isinstance(b, Seq) and name == "Multiply":
-        return _sequence(name, b, a)
-    if isinstance(a, Mapping) and isinstance(b, Mapping) and name == "BitOr":
-        merged = dict(a.items) | dict(b.items)
-        return Mapping(tuple(merged.items()), a.rest if b.rest is None else b.rest)
-    if read:
-        return PythonValue("number", data_dependent=True)
+    container = containers.combined(name, a, b)
+    if container is not None:
+        return container
+    return PythonValue("number", data_dependent=True) if read else _with_plain_values(name, a, b)
+
+
+def _with_tensor(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
+    """``a <name> b``, of which at least one is a tensor."""
+    if name == "Multiply" and _is_display(node):
+        return _repeated(interpreter, node, a, b)
+    left = a if isinstance(a, Tensor) else None
+    right = b if isinstance(b, Tensor) else None
+    found = tensor_result(left, right, _dtype(name, a, b))
+    # A numpy scalar that eager code computes is an input of the graph, like its operands.
+    is_input = found.numpy and found.constant and not interpreter.frame.compiled
+    return replace(found, argument=True) if is_input else found
+
+
+def _with_plain_values(name: str, a: Value, b: Value) -> Value:
+    """``a <name> b`` of numbers and strings, at least one of which is not known."""
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return UNKNOWN
     kinds = {_kind(a), _kind(b)}
@@ -129,6 +134,7 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
 
 
 def _fold(name: str, a: Any, b: Any) -> Value:
+    """The result of an operator on two constants, where computing it is quick and takes little memory."""
     if isinstance(a, _SAFE) and isinstance(b, _SAFE) and name in ARITHMETIC:
         if name in ("Power", "LeftShift", "Multiply") and not (_small(a) and _small(b)):
             return PythonValue(type(a).__name__)
@@ -143,23 +149,6 @@ def _small(value: Any) -> bool:
     return not isinstance(value, str) and (isinstance(value, float) or value is None or abs(value) < 10_000)
 
 
-def _sequence(name: str, a: Seq, b: Value) -> Value:
-    if name == "Add" and isinstance(b, Seq):
-        if a.items is not None and b.items is not None and len(a.items) + len(b.items) <= 64:
-            return Seq(a.kind, a.items + b.items)
-        parts = (a.items or (a.element,)) + (b.items or (b.element,))
-        return Seq(a.kind, None, join(*parts))
-    if name == "Multiply":
-        if a.items is not None and isinstance(b, Const) and isinstance(b.value, int) and len(a.items) * b.value <= 64:
-            return Seq(a.kind, a.items * b.value)
-        return Seq(a.kind, None, join(*a.items) if a.items else a.element)
-    items = a.items or (a.element,)
-    if name == "Add" and any(map(may_be_tensor, items)) and not all(map(may_be_tensor, items)):
-        # In ``(tensor, sizes) + unknown``, the positions of the items are no longer known.
-        return Seq(a.kind, None, UNKNOWN)
-    return Seq(a.kind, None, join(*items))
-
-
 def _is_display(node: cst.CSTNode) -> bool:
     """Whether an operand is a list display: another operand that may be a list may also be a tensor."""
     return type(node) is cst.BinaryOperation and any(type(o) in (cst.List, cst.Tuple) for o in (node.left, node.right))
@@ -171,7 +160,7 @@ def _repeated(interpreter: Interpreter, node: cst.CSTNode, a: Value, b: Value) -
     if not isinstance(sequence, Seq) or not isinstance(count, Tensor) or count.numpy:
         return Tensor(numpy=True)
     interpreter.emit(Convert, node, value=count, to="repeat", how="*")
-    return _sequence("Multiply", sequence, PythonValue("int"))
+    return containers.with_sequence("Multiply", sequence, PythonValue("int"))
 
 
 def _is_of_object(method: str, left: Value, right: Value) -> bool:
@@ -181,7 +170,8 @@ def _is_of_object(method: str, left: Value, right: Value) -> bool:
     return isinstance(other, Tensor) and objects
 
 
-def _dunder(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
+def _with_object(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
+    """``a <name> b`` by the special method of an object of the scanned code."""
     if (method := DUNDERS.get(name)) is not None:
         if isinstance(a, Instance) and a.info.lookup(f"__{method}__") is not None:
             return calls.call_method(interpreter, node, a, f"__{method}__", (b,))
@@ -282,7 +272,7 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
             return PythonValue("bool") if literal else Tensor("bool", is_known=False)
         return tensor_result(a if isinstance(a, Tensor) else None, b if isinstance(b, Tensor) else None, "bool")
     if isinstance(a, Instance) or isinstance(b, Instance):
-        return _rich(interpreter, node, name, a, b)
+        return _compare_objects(interpreter, node, name, a, b)
     if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
         return _ordered(name, a.value, b.value)
     newer = torch_versions.compared(name, a, b)
@@ -305,7 +295,7 @@ def _operands(node: cst.Comparison) -> tuple[cst.BaseExpression, ...]:
 
 
 #: The special method of each comparison, and the one of the right operand that stands in for it.
-_RICH = {
+_COMPARISON_METHODS = {
     "Equal": ("eq", "eq"), "NotEqual": ("ne", "ne"), "LessThan": ("lt", "gt"), "LessThanEqual": ("le", "ge"),
     "GreaterThan": ("gt", "lt"), "GreaterThanEqual": ("ge", "le"),
 }  # fmt: skip
@@ -334,9 +324,9 @@ def _first_compared(name: str, a: Seq, b: Seq) -> Value | None:
     return None
 
 
-def _rich(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value, b: Value) -> Value:
-    """A comparison that a class of the scanned code defines."""
-    method, mirrored = _RICH[name]
+def _compare_objects(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value, b: Value) -> Value:
+    """A comparison by the special method of an object of the scanned code."""
+    method, mirrored = _COMPARISON_METHODS[name]
     if isinstance(a, Instance) and a.info.lookup(f"__{method}__") is not None:
         return calls.call_method(interpreter, node, a, f"__{method}__", (b,))
     if isinstance(b, Instance) and b.info.lookup(f"__{mirrored}__") is not None:
@@ -345,12 +335,14 @@ def _rich(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value, b
 
 
 def _identity(left: Value, right: Value, positive: bool) -> Value:
+    """``left is right``, or ``left is not right`` where not ``positive``."""
     verdicts = {_same(a, b) for a in options(left) for b in options(right)}
     verdict = verdicts.pop() if len(verdicts) == 1 else None
     return PythonValue("bool") if verdict is None else Const(verdict is positive)
 
 
 def _same(a: Value, b: Value) -> bool | None:
+    """Whether both are the same object; None where that is not known."""
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return None
     if isinstance(a, Const) and isinstance(b, Const):
@@ -368,7 +360,7 @@ def _same(a: Value, b: Value) -> bool | None:
 
 
 def _holds_number(sequence: Seq) -> bool:
-    """Whether ``tensor in container`` compares the tensor with a number."""
+    """Whether ``tensor in sequence`` compares the tensor with a number."""
     return any(isinstance(item, Const) and type(item.value) in (int, float) for item in sequence.items or ())
 
 

@@ -20,12 +20,12 @@ from graphdoctor.static.domain.values import (
     Instance,
     Mapping,
     NameOf,
-    Promise,
     PythonValue,
     Seq,
     SkippedDefault,
     Tensor,
     TorchModule,
+    TypeAlias,
     Unknown,
     Value,
 )
@@ -140,7 +140,7 @@ def _type_item(
     """A type with type arguments, which is taken for the type; a union keeps its alternatives for annotations."""
     interpreter.emit(ReadItem, node, receiver=receiver, index=index)
     if isinstance(receiver, External) and receiver.qualname in ("typing.Union", "typing.Optional"):
-        return Promise(definitions.annotation(interpreter, node))
+        return TypeAlias(definitions.annotation(interpreter, node))
     return UNKNOWN if isinstance(receiver, External) and receiver.qualname in NUMPY_INDEXED else receiver
 
 

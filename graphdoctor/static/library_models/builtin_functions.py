@@ -47,7 +47,8 @@ from graphdoctor.static.library_models.sorting import applied, compared
 
 Kwargs = dict[str, Value]
 
-#: The items of longer ranges are not known one by one: layers are mostly alike, and each number would make its own.
+#: The items of longer ranges are any number: most loops over them build layers that are alike, and with each number
+#: known, each layer would be another one.
 _MOST_COUNTED = 4
 
 _CASTS = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}

@@ -1,4 +1,4 @@
-"""Methods of lists, tuples, sets and dicts."""
+"""Methods and operators of lists, tuples, sets and dicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sequence(
     if name in ("append", "insert", "add", "appendleft", *_EXTENDERS):
         func = node.func if isinstance(node, cst.Call) else None
         container = func.value if isinstance(func, cst.Attribute) and receiver.kind == "list" else None
-        # A list in a table lives as long as the table.
+        # A list in a dict or list lives as long as that does.
         holder = container.value if isinstance(container, cst.Subscript) else container
         if container is not None and holder is not None and assignments.outlives_call(interpreter, holder):
             interpreter.emit(Grow, node, container=container)
@@ -49,7 +49,7 @@ def sequence(
     return NONE if name in ("sort", "reverse", "clear", "discard") else UNKNOWN
 
 
-#: Methods that add the elements of what they are given.
+#: Methods that add all elements of their argument.
 _EXTENDERS = ("extend", "extendleft", "update")
 
 
@@ -128,15 +128,50 @@ def mapping(
     if name == "copy":
         return receiver
     if name == "update" and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        items = dict(receiver.items)
-        rest = receiver.rest
-        for arg in args:
-            if isinstance(arg, Mapping):
-                items.update(arg.items)
-                rest = arg.rest if rest is None else rest
-            else:
-                rest = UNKNOWN
-        items.update(kwargs)
-        assignments.put_back(interpreter, node.func.value, Mapping(tuple(items.items()), rest))
+        assignments.put_back(interpreter, node.func.value, _updated(receiver, args, kwargs))
         return NONE
     return UNKNOWN
+
+
+def _updated(receiver: Mapping, args: tuple[Value, ...], kwargs: Kwargs) -> Mapping:
+    """A dict after its ``update(*args, **kwargs)``."""
+    items = dict(receiver.items)
+    rest = receiver.rest
+    for arg in args:
+        if isinstance(arg, Mapping):
+            items.update(arg.items)
+            rest = arg.rest if rest is None else rest
+        else:
+            rest = UNKNOWN
+    items.update(kwargs)
+    return Mapping(tuple(items.items()), rest)
+
+
+def combined(name: str, a: Value, b: Value) -> Value | None:
+    """``a <name> b`` where one is a list or tuple, or both are dicts; None for other values."""
+    if isinstance(a, Seq):
+        return with_sequence(name, a, b)
+    if isinstance(b, Seq) and name == "Multiply":
+        return with_sequence(name, b, a)
+    if isinstance(a, Mapping) and isinstance(b, Mapping) and name == "BitOr":
+        merged = dict(a.items) | dict(b.items)
+        return Mapping(tuple(merged.items()), a.rest if b.rest is None else b.rest)
+    return None
+
+
+def with_sequence(name: str, a: Seq, b: Value) -> Value:
+    """``a <name> b`` of a list or tuple ``a``; also ``b * a``."""
+    if name == "Add" and isinstance(b, Seq):
+        if a.items is not None and b.items is not None and len(a.items) + len(b.items) <= 64:
+            return Seq(a.kind, a.items + b.items)
+        parts = (a.items or (a.element,)) + (b.items or (b.element,))
+        return Seq(a.kind, None, join(*parts))
+    if name == "Multiply":
+        if a.items is not None and isinstance(b, Const) and isinstance(b.value, int) and len(a.items) * b.value <= 64:
+            return Seq(a.kind, a.items * b.value)
+        return Seq(a.kind, None, join(*a.items) if a.items else a.element)
+    items = a.items or (a.element,)
+    if name == "Add" and any(map(may_be_tensor, items)) and not all(map(may_be_tensor, items)):
+        # In ``(tensor, sizes) + unknown``, the positions of the items are no longer known.
+        return Seq(a.kind, None, UNKNOWN)
+    return Seq(a.kind, None, join(*items))

@@ -169,7 +169,7 @@ def _read_environment(
 def _reduce(
     interpreter: Interpreter, node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], _kwargs: Kwargs
 ) -> Value | None:
-    """``functools.reduce``: its function is called with what it gave before and the next item."""
+    """``functools.reduce``: its function is called with its last result and the next item."""
     if len(args) < 2:
         return None
     function, items, *initial = args
@@ -214,7 +214,7 @@ def _collections(
     return Seq("list", None, UNKNOWN) if name == "deque" else UNKNOWN
 
 
-#: What gives the results of the functions of a module, by its name; None where that is not known.
+#: The models of modules, by name: each gives the result of a function of the module, or None where it is not known.
 _MODULES: dict[str, _Function] = {
     "math": _math,
     "itertools": _itertools,
@@ -225,17 +225,19 @@ _MODULES: dict[str, _Function] = {
 
 
 def _argument(number: int, count: int = 1) -> _Function:
-    """A function that gives back its argument ``number``; what it does with fewer than ``count`` is not known."""
+    """The model of a function that returns its argument ``number``. With fewer than ``count`` arguments, the result is
+    unknown.
+    """
     return lambda _interpreter, _node, _qualname, args, _kwargs: args[number] if len(args) >= count else None
 
 
-#: Functions that read what was saved, and functions that look for what may not be there.
+#: Functions that read what was saved, and functions that look for something that may be missing.
 _RESULT_UNKNOWN = (
     "json.load", "json.loads", "pickle.load", "pickle.loads",
     "importlib.util.find_spec", "inspect.getmodule", "inspect.currentframe", "shutil.which",
 )  # fmt: skip
 
-#: What gives the result of a function, by its name; None where that is not known.
+#: The models of functions, by name: each gives the result of the function, or None where it is not known.
 _FUNCTIONS: dict[str, _Function] = {
     "copy.copy": _copy,
     "copy.deepcopy": _copy,

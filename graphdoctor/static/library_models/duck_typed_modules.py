@@ -1,7 +1,7 @@
 """Submodules that a factory makes (``AutoModel.from_config(config.text_config)``), recognised by how they are called.
 
 ``self.decoder(states, positions=p)`` calls the one class of the file whose ``forward`` has a parameter ``positions``,
-if that takes the other keywords too. Keywords that no class has, or several, tell nothing.
+if that takes the other keywords too. Keywords that no class takes, or that several classes take, decide nothing.
 """
 
 from __future__ import annotations

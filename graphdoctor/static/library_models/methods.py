@@ -45,7 +45,7 @@ def call_method(
     kwargs: Kwargs,
     used: bool,
 ) -> Value:
-    """The value of ``receiver.name(...)``. ``used``: something is done with it."""
+    """The value of ``receiver.name(...)``. ``used``: the surrounding expression uses the value."""
     return _BY_RECEIVER.get(type(receiver), _plain)(interpreter, node, receiver, name, args, kwargs, used)
 
 
@@ -58,7 +58,7 @@ def _plain(
     kwargs: Kwargs,
     used: bool,
 ) -> Value:
-    """A method of a text, a number, or of what is not known."""
+    """A method of a string, a number or an unknown value."""
     if name == "join" and args:
         for part in walk(args[0], 1):
             operators.use(interpreter, node, part, name)
@@ -79,7 +79,7 @@ def _plain(
     return UNKNOWN
 
 
-#: What the special methods of a tensor turn it into.
+#: The special methods that convert a tensor, with what they convert it to.
 _CONVERSIONS = {
     "__bool__": "bool", "__int__": "int", "__float__": "float", "__complex__": "complex", "__index__": "index",
 }  # fmt: skip
@@ -176,7 +176,7 @@ def _device(args: tuple[Value, ...]) -> bool:
     )
 
 
-#: What Accelerate and Fabric give back as it was passed, on its device and perhaps in a wrapper that calls it.
+#: Methods of Accelerate and Fabric that return their argument, on its device and perhaps in a wrapper that calls it.
 _PREPARES = frozenset({"prepare", "prepare_model", "setup", "setup_module", "setup_dataloaders"})
 
 

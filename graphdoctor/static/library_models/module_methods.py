@@ -42,7 +42,7 @@ _REGISTER = ("register_buffer", "register_parameter", "add_module", "register_mo
 
 _PARAMETER = Tensor("float", owned=True)
 
-#: What methods that iterate over the tensors of a module give.
+#: The results of methods that iterate over the tensors of a module.
 _ITERATORS: dict[str, Value] = {
     **dict.fromkeys(("parameters", "buffers"), Seq("iterator", None, _PARAMETER)),
     **dict.fromkeys(

@@ -14,7 +14,7 @@ from graphdoctor.static.interp import arguments
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import type_checkers
 
-#: What makes TorchScript. Dynamo calls a scripted function in the graph, and does not trace a scripted module.
+#: Functions that make TorchScript. Dynamo calls a scripted function in the graph, and does not trace a scripted module.
 SCRIPTING = ("torch.jit.script", "torch.jit.trace")
 
 #: Decorators after which Dynamo puts the call in the graph without looking inside.
@@ -32,7 +32,7 @@ def call(
     if not info.markers:
         return None
     disabled = "disable" in info.markers and interpreter.frame.compiled
-    name = _said_as(function)
+    name = _name_for_rules(function)
     if name and interpreter.frame.compiled:
         interpreter.emit(Call, node, qualname=name, args=args, kwargs=kwargs, receiver=function)
     if disabled or info.markers & {NUMBA, OTHER_COMPILER}:
@@ -40,7 +40,7 @@ def call(
     return arguments.opaque_result(interpreter, info, args) if info.markers & OPAQUE else None
 
 
-def _said_as(function: Function) -> str:
+def _name_for_rules(function: Function) -> str:
     """The name by which rules know the call; "" where no rule is about it."""
     info = function.info
     if "disable" in info.markers:

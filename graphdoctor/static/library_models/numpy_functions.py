@@ -57,7 +57,7 @@ def call_numpy(
     return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
 
 
-#: Functions that make an array, and the positions of what says how large it is.
+#: Functions that make an array, and the positions of the arguments that give its size.
 _SIZES = {
     "numpy.arange": (0, 1, 2), "numpy.zeros": (0,), "numpy.ones": (0,), "numpy.empty": (0,), "numpy.full": (0,),
     "numpy.eye": (0, 1), "numpy.linspace": (2,),
@@ -65,7 +65,7 @@ _SIZES = {
 
 
 def _read_sizes(interpreter: Interpreter, node: cst.CSTNode, name: str, sizes: list[Value]) -> None:
-    """Emit ``Convert`` for tensor data that says how large an array is: ``np.arange(0, np.array(x.shape)[1])``."""
+    """Emit ``Convert`` for tensor data that gives the size of an array: ``np.arange(0, np.array(x.shape)[1])``."""
     for size in sizes:
         parts = size.items if isinstance(size, Seq) and size.items is not None else (size,)
         # Of others it is not sure that they are data: Dynamo evaluates `2 * np.log(number)` of a Python number.

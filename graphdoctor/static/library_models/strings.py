@@ -14,7 +14,7 @@ from graphdoctor.static.domain.values import Const, Mapping, NameOf, PythonValue
 _MOST = 16
 
 _SOME = Seq("list", None, PythonValue("str"))
-#: A pattern of alternative words. It comes from a stranger; searching for such a one takes linear time.
+#: A pattern of alternative words. Patterns come from strangers; a search for one of this form takes linear time.
 _WORDS = re.compile(r"\w+(\|\w+)*|\(\w+(\|\w+)*\)")
 
 

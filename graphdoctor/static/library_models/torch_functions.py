@@ -168,7 +168,7 @@ def _is_tensor(
 
 _Function = Callable[[Interpreter, cst.CSTNode, str, tuple[Value, ...], Kwargs], Value]
 
-#: What gives the result of a function, by its name.
+#: The models of functions, by name: each gives the result of the function.
 _FUNCTIONS: dict[str, _Function] = {
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
@@ -203,42 +203,58 @@ def read_numbers(
 ) -> None:
     """Emit ``Convert`` for tensors passed where Python numbers are needed. ``args`` of a method omit its tensor."""
     name = qualname.rpartition(".")[2]
-    short = qualname.removeprefix("torch.")
-    spec, offset = torch_tables.NUMBER_ARGS_FUNCTIONS.get(short), 0
-    if method or spec is None:
-        spec, offset = torch_tables.NUMBER_ARGS.get(name), 0 if method else 1
+    spec = None if method else torch_tables.NUMBER_ARGS_FUNCTIONS.get(qualname.removeprefix("torch."))
+    # The positions in ``NUMBER_ARGS`` count from the argument after the tensor.
+    passed = args if method or spec is not None else args[1:]
+    spec = spec or torch_tables.NUMBER_ARGS.get(name)
     if spec is None:
         return
-    positions, names = spec
-    wanted: list[Value] = [kwargs[k] for k in names if k in kwargs]
-    last = 0
-    for position in positions:
-        if position == "*":
-            wanted += args[last + offset + 1 :]
-        elif isinstance(position, int):
-            last = position
-            if position + offset < len(args):
-                wanted.append(args[position + offset])
     if name in ("clamp", "clip"):
-        # A tensor as one bound is fine, and so is one beside another.
-        bounds = [v for k, v in enumerate((*args[offset:], kwargs.get("min"), kwargs.get("max"))) if v is not None]
-        wanted = bounds if any(isinstance(b, (Const, PythonValue)) and b != Const(None) for b in bounds) else []
+        wanted = _bounds(passed, kwargs)
     else:
+        wanted = _where_numbers_are_needed(spec, passed, kwargs)
         for value in wanted:
             unknown_numbers.need(interpreter, node, value)
+    if name == "interpolate" and _depends_on_size(kwargs) and any(is_read(v) for w in wanted for v in walk(w, 1)):
+        interpreter.emit(Decide, node, how="size")
     tensors = [
         _first_tensor(value)
         for value in wanted
         if any(isinstance(v, Tensor) for v in walk(value, 2))
         and not (name == "split" and isinstance(value, Tensor) and value.numpy)
     ]
-    asks = name == "interpolate" and (kwargs.get("antialias") == Const(True) or kwargs.get("mode") == Const("area"))
-    if asks and any(is_read(v) for value in wanted for v in walk(value, 1)):
-        interpreter.emit(Decide, node, how="size")
     if tensors:
         # An input of the graph may be a size where a result may not.
         results = [t for t in tensors if not all(o.argument for o in options(t) if isinstance(o, Tensor))]
         interpreter.emit(Convert, node, value=(results or tensors)[0], to="size", how=name)
+
+
+def _where_numbers_are_needed(
+    spec: tuple[tuple[int | str, ...], tuple[str, ...]], args: tuple[Value, ...], kwargs: Kwargs
+) -> list[Value]:
+    """The arguments at the positions and under the names of ``spec``, an entry of ``torch_tables.NUMBER_ARGS``."""
+    positions, names = spec
+    wanted: list[Value] = [kwargs[k] for k in names if k in kwargs]
+    last = 0
+    for position in positions:
+        if position == "*":
+            wanted += args[last + 1 :]
+        elif isinstance(position, int):
+            last = position
+            wanted += args[position : position + 1]
+    return wanted
+
+
+def _bounds(args: tuple[Value, ...], kwargs: Kwargs) -> list[Value]:
+    """The bounds of ``clamp`` where one is a number, so that the other has to be one. Otherwise both may be tensors."""
+    bounds = [bound for bound in (*args, kwargs.get("min"), kwargs.get("max")) if bound is not None]
+    one_is_number = any(isinstance(b, (Const, PythonValue)) and b != Const(None) for b in bounds)
+    return bounds if one_is_number else []
+
+
+def _depends_on_size(kwargs: Kwargs) -> bool:
+    """Whether ``interpolate`` asks in Python how large its result is."""
+    return kwargs.get("antialias") == Const(True) or kwargs.get("mode") == Const("area")
 
 
 def _first_tensor(value: Value) -> Value:
@@ -250,10 +266,25 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
     operand = tensor_of(args[0]) if args else None
     if operand is None:
         operand = next((t for a in args for t in walk(a, 2) if isinstance(t, Tensor)), None)
-    sure = operand.is_known if operand is not None and not function else True
+    sure = function or operand is None or operand.is_known
     dtype = _result_dtype(name, operand, args, kwargs)
+    several = _tuple_of_tensors(interpreter, name, operand, dtype, sure, args, kwargs)
+    return several if several is not None else _one_tensor(interpreter, name, operand, dtype, sure, args, kwargs)
+
+
+def _tuple_of_tensors(
+    interpreter: Interpreter,
+    name: str,
+    operand: Tensor | None,
+    dtype: str | None,
+    sure: bool,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+) -> Seq | None:
+    """The result of ``name`` where it is a tuple of tensors, with ``dtype`` for its values; None where it is not."""
+    has_dim = len(args) > 1 or "dim" in kwargs
     if name in torch_tables.TUPLE_OPS or (
-        name in torch_tables.PAIR_WITH_DIM and (len(args) > 1 or "dim" in kwargs) and not _elementwise(name, args)
+        name in torch_tables.PAIR_WITH_DIM and has_dim and not _elementwise(name, args)
     ):
         length = torch_tables.TUPLE_OPS.get(name, 2)
         one = Tensor(dtype, dimensions.along(name, operand, args, kwargs), is_known=sure)
@@ -265,8 +296,19 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         return Seq("tuple", parts, Tensor(dtype, is_known=sure))
     if (name == "where" and len(args) == 1) or (name == "nonzero" and kwargs.get("as_tuple") == Const(True)):
         return Seq("tuple", None, Tensor("int", 1, unbacked=interpreter.frame.compiled))
-    if name in ("qr", "triplet") or name == "unravel_index":
-        return Seq("tuple", None, Tensor(dtype))
+    return Seq("tuple", None, Tensor(dtype)) if name in ("qr", "triplet", "unravel_index") else None
+
+
+def _one_tensor(
+    interpreter: Interpreter,
+    name: str,
+    operand: Tensor | None,
+    dtype: str | None,
+    sure: bool,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+) -> Tensor:
+    """The one tensor of ``dtype`` that ``name`` gives."""
     constant = operand is None and name in torch_tables.NUMBER_OPS
     sizes = literal_sizes(name, args, kwargs)
     ndim = 0 if constant else len(sizes) if sizes is not None else dimensions.of_result(name, operand, args, kwargs)
@@ -275,16 +317,20 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         constant = operand.constant
     dense = name in ("to_dense", "mm", "matmul") or name in torch_tables.PARTS_OF_SPARSE
     sparse = name.startswith(("to_sparse", "sparse_")) or (operand is not None and operand.sparse and not dense)
-    keeps = (
-        operand is not None
-        and operand.unbacked
-        and (name in torch_tables.SAME_SHAPE_OPS or name in torch_tables.KEEP_ROWS)
+    unbacked = _keeps_unbacked_rows(name, operand, args) or (
+        name in torch_tables.DATA_SIZED and interpreter.frame.compiled
     )
-    if name in ("view", "reshape") and len(args) > 1 and isinstance(args[1], Const):
-        # The first size is given, or made of all of them.
-        keeps = keeps and args[1] == Const(-1)
-    unbacked = keeps or (name in torch_tables.DATA_SIZED and interpreter.frame.compiled)
     return Tensor(dtype, ndim, is_known=sure, sparse=sparse, constant=constant, sizes=sizes, unbacked=unbacked)
+
+
+def _keeps_unbacked_rows(name: str, operand: Tensor | None, args: tuple[Value, ...]) -> bool:
+    """Whether the number of rows of ``operand`` depends on data, and that of the result with it."""
+    if operand is None or not operand.unbacked:
+        return False
+    if name in ("view", "reshape") and len(args) > 1 and isinstance(args[1], Const):
+        # The first size is given, or it is what all the others leave.
+        return args[1] == Const(-1)
+    return name in torch_tables.SAME_SHAPE_OPS or name in torch_tables.KEEP_ROWS
 
 
 def _parts_of_unique(dtype: str | None, sure: bool, kwargs: Kwargs) -> tuple[Value, ...] | None:

@@ -52,7 +52,7 @@ def new_layer(qualname: str, args: tuple[Value, ...]) -> TorchModule:
 
 
 def layer_by_name(kwargs: dict[str, Value]) -> Value:
-    """What ``getattr(nn, kind)(**kwargs)`` makes: known are only recurrent layers, which their settings tell."""
+    """What ``getattr(nn, kind)(**kwargs)`` makes: only recurrent layers are recognised, by their arguments."""
     return TorchModule("torch.nn.RNN") if not torch_tables.OF_RECURRENT.isdisjoint(kwargs) else UNKNOWN
 
 

@@ -31,7 +31,7 @@ DRAWS = "beartype-draws"
 #: Types of which beartype looks at one item that it draws. Of a dict or set it takes the first.
 _DRAWN = frozenset({"builtins.list", "typing.List", "typing.Sequence", "collections.abc.Sequence"})
 _TUPLES = frozenset({"builtins.tuple", "typing.Tuple"})
-#: What jaxtyping offers that is no hint of an array.
+#: Names of jaxtyping that are not hints of an array.
 _NO_ARRAYS = frozenset({"PyTree", "Scalar", "ScalarLike"})
 
 #: The name under which the hint of the result is kept.

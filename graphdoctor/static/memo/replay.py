@@ -2,9 +2,9 @@
 
 Half of what a scan interprets lies in such modules, and each file calls them with objects of classes of its own, such
 as its configuration. The outcome of a call depends on its arguments, and of those classes only on what was looked up in
-them. So a summary of the call is kept with these lookups, and replayed where they give the same. What is called outside
-compiled code, as from a constructor, is replayed, too. So are constructors that the classes of a file inherit: within
-the file, and in other files where they found no code of it.
+them. So a summary of the call is kept with these lookups, and replayed where they give the same. Calls outside compiled
+code, as from a constructor, are replayed too. So are constructors that the classes of a file inherit: within the file,
+and in other files where they used no code of the file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MOST_OUTCOMES = 12
 #: Callers after which the depth of the call may matter.
 _DEEPEST = 12
 _PLAIN = frozenset((Const, Tensor, PythonValue, Unknown, External, Imported, LazyText))
-#: What lookups are asked with, and give, beside classes, functions and containers.
+#: The types of what lookups take and give, beside classes, functions and containers.
 _PLAIN_ANSWERS = frozenset((Const, Tensor, PythonValue, Unknown, External, type(None), bool, int, str))
 
 
@@ -64,14 +64,14 @@ class CallSummary:
     """Summary of a call: result, final heap, findings, and the class lookups it depends on (class by number)."""
 
     lookups: tuple[tuple[int, str, tuple[Any, ...], Any], ...]
-    #: The classes of the arguments that the call made objects of: it may have taken them from the arguments.
+    #: The classes of arguments of which the call made objects: it may have taken the class from an argument.
     same: tuple[tuple[int, ClassInfo], ...]
     result: Hashable
     #: What the objects hold afterwards, and the classes of those that are new.
     contents: tuple[_Contents | None, ...]
     made: tuple[tuple[ClassInfo, _Origin], ...]
     hits: tuple[Any, ...]
-    #: The block for which a break cost a whole function where it was called, which some of the hits name.
+    #: The block around the call because of which a break drops a whole function. Some of the hits name it.
     whole_frame: Block | None
     ends_graph: bool
 
@@ -143,7 +143,7 @@ class Call:
         self._graph_ends = interpreter.graph_ends
         self._first = len(interpreter.sink.hits)
         _, *self._others = interpreter.noted()
-        self._begun = interpreter.assigned_first
+        self._begun = interpreter.stores.assigned_first
 
     def replayed(self) -> Value | None:
         """The result of the call, where a summary of it can be replayed."""
@@ -152,10 +152,11 @@ class Call:
             if not all(classes[number] is info for number, info in outcome.same):
                 continue
             if all(getattr(classes[number], how)(*what) == answer for number, how, what, answer in outcome.lookups):
-                return self._tell(outcome)
+                return self._replay(outcome)
         return None
 
-    def _tell(self, outcome: CallSummary) -> Value:
+    def _replay(self, outcome: CallSummary) -> Value:
+        """Apply the effects of the call that ``outcome`` sums up. Returns its result."""
         objects = [*self._state.objects, *(Instance(info, {}, **vars(origin)) for info, origin in outcome.made)]
         for instance, held in zip(objects, outcome.contents, strict=True):
             if held is not None:
@@ -164,7 +165,7 @@ class Call:
                     name in attrs and kinds(attrs[name]) != kinds(before) for name, before in instance.attrs.items()
                 ):
                     instance.changes += 1
-                    self._interpreter.kinds_stored += 1
+                    self._interpreter.stores.new_kinds += 1
                 instance.attrs = attrs
         interpreter = self._interpreter
         interpreter.sink.repeat(outcome.hits, outcome.whole_frame, interpreter.frame.whole_frame)
@@ -196,7 +197,7 @@ class Call:
         # Of what is noted a summary holds only the hits. A region that begins in the call says that the file compiles
         # something.
         others = [*interpreter.noted()[1:]]
-        if quick or others != self._others or None in log or interpreter.assigned_first is not self._begun:
+        if quick or others != self._others or None in log or interpreter.stores.assigned_first is not self._begun:
             return
         try:
             frozen = state.frozen(result)
@@ -222,9 +223,9 @@ class _State:
 
     def __init__(self, main: ModuleInfo, builds: bool) -> None:
         self._main = main
-        #: The call is one of a constructor, whose objects may be of classes of the file.
+        #: Whether the call is one of a constructor: its objects may be of classes of the scanned file.
         self._builds = builds
-        #: Some are.
+        #: Whether an object is of a class of the scanned file.
         self.of_file = False
         self.objects: list[Instance] = []
         #: The classes of the arguments.
@@ -304,7 +305,9 @@ class _State:
         return tuple(found)
 
     def class_facts(self) -> Hashable:
-        """Which classes the objects of the arguments have, and what is known of these without asking."""
+        """The classes of the objects in the arguments, and the facts about these classes that calls read without a
+        lookup.
+        """
         numbers = tuple(self.classes.index(value.info) for value in self.objects)
         return numbers, tuple((c.is_module, c.externals, self._bases(c), bool(c.fields)) for c in self.classes)
 

@@ -1,4 +1,4 @@
-"""What tells one call from another: a function is interpreted once for each kind of arguments, an object built once.
+"""Summaries of calls in one file: a function is interpreted once for each kind of arguments, an object built once.
 
 Two objects of a class of which nothing else is known are the same kind of argument, such as the ``config`` that each
 constructor of a file is annotated with.
@@ -33,7 +33,8 @@ class Mark:
 
 @frozen
 class _Known:
-    """What a call gave on a path of calls, in which recording, if in one, and the lookups made in it.
+    """The result of a call, the path on which it was called, the recording it was part of (None: of none), and its
+    lookups.
 
     The lookups are None where they were not recorded, or the call left something behind, such as a hit of a rule.
     """
@@ -53,15 +54,20 @@ class Summaries:
     def __init__(self, lookups: LookupLog) -> None:
         self._lookups = lookups
         self._known: dict[Hashable, list[_Known]] = {}
-        #: How often a result was taken of a call that may have left something behind.
+        #: The keys of the calls in which the graph ended.
+        self.ends_graph: set[Hashable] = set()
+        #: The attributes that constructors stored in their objects.
+        self.stored: dict[Hashable, Names[str, Value]] = {}
+        #: How often ``find`` gave the result of a call that may have left something behind.
         self._taken = 0
 
     def mark(self, noted: tuple[int, ...]) -> Mark:
-        """To be taken when a call begins."""
+        """The mark for ``keep`` of a call that begins now."""
         return Mark(self._lookups.position(), (*noted, self._taken))
 
     def find(self, key: Hashable, frame: Frame) -> Value | None:
-        """The result of a call from ``frame``, where one from a path that is at least as sure was interpreted.
+        """The result of a call from ``frame``, if the same call was interpreted on a path that is at least as sure;
+        else None.
 
         While a call is recorded for other files, what an earlier call left behind is no part of it: such a call is
         interpreted again.
@@ -115,7 +121,7 @@ def call_key(info: FunctionInfo, function: Function, names: Names[str, Value], c
     """What the result of a call depends on; None where that is not known."""
     try:
         arguments = tuple([(name, _kind(value, not compiled)) for name, value in names.items()])
-        # The objects, not their ids: those of a function that is gone may be given to another.
+        # The key holds the objects and not their ids, since the id of a function that is gone may be given to another.
         return _hashed((info, function.cells, arguments, compiled))
     except TypeError:
         return None

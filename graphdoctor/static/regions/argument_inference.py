@@ -27,7 +27,7 @@ def uses_of(info: FunctionInfo) -> tuple[set[str], set[str]]:
 
 
 def _rebound(body: cst.BaseSuite | cst.BaseExpression, tensors: set[str]) -> set[str]:
-    """Those of ``tensors`` that get another value before anything shows that they are tensors."""
+    """Those of ``tensors`` that are bound to another value before anything shows that they are tensors."""
     lines = body.body if isinstance(body, cst.BaseSuite) else ()
     found: set[str] = set()
     for number, line in enumerate(lines):
@@ -95,7 +95,9 @@ def uses(body: cst.CSTNode, evidence: frozenset[str] = TENSOR_EVIDENCE) -> tuple
 
 
 def _replaced(node: cst.If) -> Iterator[str]:
-    """``mems`` in ``if not mems: mems = ...``: None or an empty list, because more than one number has no truth."""
+    """``mems`` in ``if not mems: mems = ...``: None or an empty list, since a tensor of more than one number has no
+    truth value.
+    """
     test = node.test
     if (
         type(test) is not cst.UnaryOperation

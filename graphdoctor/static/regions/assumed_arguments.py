@@ -47,7 +47,7 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         tensors |= described(info.body) - numbers
     by_custom: set[str] = set()
     if called:
-        passed = interpreter.reached.get(id(info), {})
+        passed = interpreter.reached.functions.get(id(info), {})
         numbers |= {name for name in names if _is_number(name) or not passed.get(name, set()) <= _NO_NUMBERS}
         by_custom = set(names) - numbers
     found = {

@@ -61,7 +61,7 @@ def enter(
     if function.bound is None and function.info.owner is not None and not function.info.markers & NO_METHODS:
         function = function.to(default_module(interpreter, function.info.owner))
     frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
-    interpreter.assigned_first = set()
+    interpreter.stores.assigned_first = set()
     with interpreter.call(frame):
         if args is None:
             inside = innermost(function)
@@ -133,5 +133,5 @@ def was_called(interpreter: Interpreter, function: Function) -> bool:
     """Whether ``function`` was interpreted in compiled code, a method for an object of the same class."""
     function = innermost(function)
     if isinstance(function.bound, Instance):
-        return (id(function.info), id(function.bound.info)) in interpreter.reached_for
-    return id(function.info) in interpreter.reached
+        return (id(function.info), id(function.bound.info)) in interpreter.reached.methods
+    return id(function.info) in interpreter.reached.functions

@@ -99,7 +99,7 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
 
 
 def _made(interpreter: Interpreter, target: Value) -> Iterable[Value]:
-    """The modules that a function makes which is named and needs no argument; else ``target`` itself."""
+    """The modules that ``target`` makes, where it is a function that needs no argument; else ``target`` itself."""
     if not isinstance(target, Function):
         return (target,)
     named = definitions.parameters(target.info.node.params)
@@ -292,7 +292,7 @@ _MOST_STEPS = 250_000
 def _may_get_other_kinds(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether users may give a module that was called a kind of argument that no class of the file gives it."""
     function = _entered(info)
-    passed = interpreter.reached.get(id(function.info)) if function is not None else None
+    passed = interpreter.reached.functions.get(id(function.info)) if function is not None else None
     if function is None or passed is None:
         return False
     assumed = assumed_arguments(interpreter, function)
@@ -325,7 +325,7 @@ def _expected(interpreter: Interpreter, target: Value) -> dict[str, Value]:
 
 def _kinds_passed(interpreter: Interpreter, function: Function | None) -> dict[str, set[type]]:
     """The kinds of the values that a function was called with in compiled code; empty where it was not called."""
-    passed = interpreter.reached.get(id(function.info)) if function is not None else None
+    passed = interpreter.reached.functions.get(id(function.info)) if function is not None else None
     if function is None or passed is None:
         return {}
     names = [param.name.value for param in definitions.parameters(function.info.node.params)]

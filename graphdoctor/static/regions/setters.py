@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +11,7 @@ from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
 from graphdoctor.static.domain.value_functions import join
 from graphdoctor.static.domain.values import NONE, UNKNOWN, Const, Function, Instance, PythonValue, Value
 from graphdoctor.static.interp import definitions
-
-_STORES = re.compile(r"^[ \t]*self\.(\w+)[ \t]*=[ \t]*(\w+)[ \t]*(?:#.*)?$")
+from graphdoctor.syntax.walk import find
 
 
 def may_be_set(module: Instance) -> None:
@@ -55,17 +53,30 @@ def _stored_by_class(info: ClassInfo) -> Iterator[str]:
     for name, value in info.attrs.items():
         if not isinstance(value, Function) or name.startswith("_") or name == "forward":
             continue
-        stored = list(_stores(value.info))
-        if stored and f"self.{name}(" not in text:
-            yield from stored
+        if f"self.{name}(" not in text:
+            yield from _stores(value.info)
 
 
 def _stores(method: FunctionInfo) -> Iterator[str]:
+    """The attributes of its object to which ``method`` assigns one of its arguments as it is."""
     if not isinstance(method.node, cst.FunctionDef):
         return
-    given = {param.name.value for param in definitions.parameters(method.node.params)[1:]}
-    place = method.module.source.location(method.node)
-    for line in method.module.source.lines[place.line - 1 : place.end_line] if given else ():
-        found = _STORES.match(line)
-        if found is not None and found[2] in given:
-            yield found[1]
+    arguments = {param.name.value for param in definitions.parameters(method.node.params)[1:]}
+    if not arguments or not _may_store(method):
+        return
+    for assignment in find(method.body, cst.Assign):
+        if type(assignment.value) is cst.Name and assignment.value.value in arguments:
+            for each in assignment.targets:
+                target = each.target
+                if type(target) is cst.Attribute and type(target.value) is cst.Name and target.value.value == "self":
+                    yield target.attr.value
+
+
+def _may_store(method: FunctionInfo) -> bool:
+    """Whether a line of ``method`` begins with ``self.``.
+
+    That is a quick look at the text, which spares most methods the making of their nodes.
+    """
+    source = method.module.source
+    place = source.location(method.node)
+    return any(line.lstrip().startswith("self.") for line in source.lines[place.line - 1 : place.end_line])

@@ -11,8 +11,8 @@ from graphdoctor.static.domain.values import Class
 
 
 def superseded(module: ModuleInfo) -> bool:
-    """Whether the ``__init__.py`` beside ``module`` exports a class of the same name for each of its own, from other
-    files of the folder. Users of the package then get those.
+    """Whether the ``__init__.py`` beside ``module`` exports, for each class of ``module``, one of the same name from
+    another file of the folder. Users of the package get these instead.
 
     ``module`` has been interpreted: its names are known.
     """

@@ -11,7 +11,7 @@ from graphdoctor.static.usage.comprehensions import Comprehensions
 from graphdoctor.static.usage.events import Operation, Output, TrackedObject
 from graphdoctor.static.usage.outputs import output_of
 
-#: What records when a GPU gets to it.
+#: The class whose objects record when a GPU reaches them.
 GPU_EVENTS = frozenset(("torch.cuda.Event", "torch.xpu.Event", "torch.Event"))
 
 

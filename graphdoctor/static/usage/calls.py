@@ -267,7 +267,7 @@ class Calls(BuiltinCalls):
         return TrackedObject(node, number=self.new_number())
 
     def _run(self, code: Function) -> TrackedObject:
-        """Walk the body in the present frame, and bring the paths to its end together."""
+        """Walk the body in the present frame, and join the paths that reach its end."""
         if isinstance(code.node, cst.Lambda):
             return self.evaluate(code.node.body)
         falls = self.run_body(code)

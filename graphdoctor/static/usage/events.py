@@ -24,7 +24,7 @@ Condition = tuple[str, bool]
 
 
 class _Missing:
-    """There is no value; None is one."""
+    """The type of ``MISSING``, which says that there is no value, since None is a value."""
 
 
 MISSING: Final = _Missing()

@@ -26,7 +26,7 @@ from graphdoctor.syntax.walk import children, walk
 
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
-#: A loop over so many objects that are spelled out is walked object by object.
+#: A loop over up to this many objects that the source spells out is walked object by object.
 ONE_BY_ONE = 4
 
 #: More steps than a file has: the steps of imported modules come before all of its own.

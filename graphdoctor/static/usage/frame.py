@@ -31,7 +31,7 @@ class Frame:
     outside: int = 0
     #: The texts of tests that the statement, or a ``return`` before it, stands under, and "try".
     guards: tuple[str, ...] = ()
-    #: The caller drops what the function gives.
+    #: The caller discards the result of the function.
     unused: bool = False
     #: No gradients are computed.
     without_grad: bool = False

@@ -48,7 +48,7 @@ def concerns_compiler(text: str) -> bool:
 
 
 def is_foreign(receiver: TrackedObject | None, text: str) -> bool:
-    """Whether an object that the scanned code has no class of stands in a file that does not speak of torch."""
+    """Whether an object whose class is not in the scanned code stands in a file that does not mention torch."""
     known = receiver is not None and (receiver.made_of is not None or receiver.code is not None)
     return not known and not any(word in text for word in ("torch", "lightning", "transformers", "diffusers"))
 

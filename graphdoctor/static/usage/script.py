@@ -76,7 +76,7 @@ class Script(Statements):
                 self._enter_alone(pending)
 
     def _rest(self) -> Iterable[_Pending]:
-        """What is pending; what is entered may define more."""
+        """The functions and classes that are pending; entering one may define more."""
         position = 0
         while position < len(self._pending):
             yield self._pending[position]

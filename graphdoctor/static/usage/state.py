@@ -87,7 +87,7 @@ class State:
         return replace(kept, unsure=not same, value=value, others=_others(kept, one if kept is other else other))
 
 
-#: More ways than this are not told apart.
+#: The most alternatives that are told apart.
 _MOST_OTHERS = 4
 
 

@@ -13,7 +13,7 @@ from graphdoctor.static.usage.expressions import ONE_BY_ONE
 from graphdoctor.static.usage.outputs import switches_grad
 from graphdoctor.static.usage.state import merge
 
-#: What the settings of torch that rules know begin with.
+#: The prefixes of the settings of torch that rules know.
 _CONFIG = ("torch._dynamo.config.", "torch._inductor.config.", "torch._functorch.config.")
 
 #: Context managers that take the errors of what stands in them.

@@ -39,6 +39,8 @@ USED = "def restart(self, mode):\n        self.mode = mode\n\n    def clear(self
         ("4", "!= 4", PLAIN, False),
         ("None", "== 'greedy'", "def set_mode(self, mode):\n        self.other = mode", False),
         ("None", "== 'greedy'", "def set_mode(self, mode):\n        self.mode = None", False),
+        ("None", "== 'greedy'", "def set_mode(self, mode):\n        self.last = self.mode = mode", True),
+        ("None", "== 'greedy'", 'def set_mode(self, mode):\n        """\n        self.mode = mode\n        """', False),
         # What the class calls is for its own use.
         ("None", "== 'greedy'", USED, False),
         ("None", "== 'greedy'", PLAIN.replace("set_mode", "_set_mode"), False),
