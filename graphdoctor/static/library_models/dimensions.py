@@ -55,7 +55,8 @@ _OF_SHAPE = torch_tables.words("zeros ones empty full")
 #: Those that keep the dimensions of their first argument.
 _KEEPING = torch_tables.words(
     "sort argsort round around rint clip floor ceil trunc sqrt exp log log2 log10 abs absolute square sin cos tanh "
-    "flip diff copy nan_to_num zeros_like ones_like full_like empty_like cumsum cumprod ascontiguousarray asarray array roll"
+    "flip diff roll copy nan_to_num zeros_like ones_like full_like empty_like cumsum cumprod ascontiguousarray asarray "
+    "array"
 )
 
 
