@@ -228,6 +228,24 @@ def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
     return found
 
 
+def unpacked(body: cst.BaseSuite | cst.BaseExpression) -> dict[str, list[tuple[str, bool]]]:
+    """The names that are unpacked into others, as in ``logits, actions = data``: each with the names of its parts, and
+    whether they are used as only tensors are, and not as a module is, too.
+    """
+    found: dict[str, list[tuple[str, bool]]] = {}
+    for node in find(body, cst.Assign):
+        target, value = node.targets[0].target, node.value
+        if type(target) is cst.Tuple and type(value) is cst.Name:
+            parts = [e.value.value if type(e.value) is cst.Name else "" for e in target.elements]
+            if not any(type(e) is cst.StarredElement for e in target.elements):
+                found[value.value] = [(part, False) for part in parts]
+    if found:
+        tensors, numbers = uses(body, TENSOR_EVIDENCE - OF_MODULES)
+        tensors -= numbers
+        found = {name: [(part, part in tensors) for part, _ in parts] for name, parts in found.items()}
+    return found
+
+
 def _holding(element: cst.BaseExpression, loop: cst.CompFor) -> Iterator[str]:
     """The name of the container from which a comprehension takes ``element``: ``keys`` for ``k`` in ``zip(keys,
     values)``."""
