@@ -67,9 +67,7 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
 
 
 def _tuple_of(parts: list[tuple[str, bool]]) -> Value:
-    """What is unpacked into ``parts``, names that are tensors or not: a tuple, where there is a tensor among them."""
-    if not any(is_tensor for _, is_tensor in parts):
-        return UNKNOWN
+    """What a function unpacks into ``parts``: names, and whether they are tensors."""
     return Seq("tuple", tuple(Tensor(argument=True) if is_tensor else UNKNOWN for _, is_tensor in parts))
 
 

@@ -313,7 +313,7 @@ def test_a_function_that_unpacks_its_argument_into_tensors_is_a_region(events):
 
         import torch
 
-        __all__ = ["error", "error_of", "run", "ends"]
+        __all__ = ["error", "error_of", "run", "cut", "ends"]
 
         Batch = namedtuple("Batch", ["logits", "action", "weight"])
 
@@ -326,12 +326,17 @@ def test_a_function_that_unpacks_its_argument_into_tensors_is_a_region(events):
 
         def error_of(data):
             logits, weight = data
-            return -logits if logits.sum() > weight else logits
+            return logits.exp() if logits.sum() > weight else logits
 
         def run(pair):
             model, rate = pair
             model.to("cpu")
             return model if rate > 0 else None
+
+        def cut(sample):
+            image, boxes = sample
+            inside = image.reshape(-1).sum() > 0
+            return boxes if inside else boxes[:1]
 
         def ends(sizes):
             first, last = sizes
