@@ -101,7 +101,7 @@ UNTRACED = frozenset((
     "torch.distributions.Binomial.enumerate_support", "torch.distributions.Binomial.perplexity",
     "torch.distributions.Multinomial.perplexity", "torch.Tensor.dim_order",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
-    "re.finditer", "re.compile.finditer", "numpy.pad", "builtins.str.maketrans",
+    "re.finditer", "re.compile.finditer", "numpy.pad", "builtins.str.maketrans", "torch.utils.data",
 ))  # fmt: skip
 
 #: Objects that other code made, and whose call is not traced.
@@ -506,6 +506,15 @@ import torch
 def f(x):
     rows = np.ogrid[:4]  # GB0008
     return x * len(rows)
+""",
+    """\
+from torch.utils.data import TensorDataset
+
+
+def f(x):
+    y = x + 1
+    data = TensorDataset(y)  # GB0008
+    return y * 2 if data is not None else y
 """,
 )
 
@@ -931,6 +940,16 @@ ROWS = np.ogrid[:4]
 
 def f(x):
     return x * len(ROWS)
+""",
+    """\
+import torch
+from torch.utils.data import TensorDataset
+
+DATA = TensorDataset(torch.arange(4.0))
+
+
+def f(x):
+    return x * 2 if DATA is not None else x
 """,
 )
 

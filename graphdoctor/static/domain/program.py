@@ -300,11 +300,29 @@ class ClassInfo:
     @cached_property
     def is_module(self) -> bool:
         """True when it derives from nn.Module, judging by the names of its bases."""
-        for name in self.externals:
-            last = name.rpartition(".")[2]
-            named = last.endswith(MODULE_BASE_NAMES) and not is_of_other_framework(name)
-            if named or name.startswith("torch.nn."):
-                return True
+        return any(map(_is_of_modules, self.externals))
+
+    def has_own_call(self) -> bool:
+        """Whether a call of its objects runs a `__call__` of the scanned code.
+
+        Where nn.Module comes first, as in ``class Net(nn.Module, Action)``, the call runs the forward.
+        """
+        found = self._find("__call__", None) is not None and self._calls_before_module()
+        if self.lookups.log is not None:
+            self.lookups.log.append((self, "has_own_call", (), found))
+        return found
+
+    def _calls_before_module(self) -> bool:
+        after_module = False
+        bases: list[Value] = [Class(self)]
+        while bases:
+            base = bases.pop(0)
+            if isinstance(base, External):
+                after_module = after_module or _is_of_modules(base.qualname)
+            elif isinstance(base, Class):
+                if "__call__" in base.info.attrs and (base.info.is_module or not after_module):
+                    return True
+                bases = [*base.info.bases, *bases]
         return False
 
     @cached_property
@@ -315,6 +333,13 @@ class ClassInfo:
     def derives(self, *qualnames: str) -> bool:
         """True when one of its bases outside the scanned code is named so."""
         return any(name in qualnames for name in self.externals)
+
+
+def _is_of_modules(name: str) -> bool:
+    """Whether the base ``name`` is nn.Module, or a class of a library that by its name derives from it."""
+    last = name.rpartition(".")[2]
+    named = last.endswith(MODULE_BASE_NAMES) and not is_of_other_framework(name)
+    return named or name.startswith("torch.nn.")
 
 
 class Project:

@@ -170,7 +170,7 @@ def call_instance(
     layer = callee.info.recurrent_layer
     if layer is not None:
         interpreter.emit(Call, node, qualname=f"{layer}.forward", args=args, kwargs=kwargs, receiver=callee)
-    named = ("__call__", "forward") if callee.info.lookup("__call__") else ("forward",)
+    named = ("__call__", "forward") if callee.info.has_own_call() else ("forward",)
     if any(name.startswith("torch.distributions.") for name in callee.info.externals):
         named = (*named, "_call")
     for name in named:

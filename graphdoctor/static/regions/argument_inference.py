@@ -230,6 +230,36 @@ def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
     return found
 
 
+def unpacked(body: cst.BaseSuite | cst.BaseExpression) -> dict[str, list[tuple[str, bool]]]:
+    """The names that are unpacked into tensors, as in ``logits, actions = data``: each with the names of its parts, and
+    whether they are used as tensors are, and not as modules or arrays are, too.
+    """
+    targets = {
+        node.value.value: node.targets[0].target for node in find(body, cst.Assign) if type(node.value) is cst.Name
+    }
+    parts = {name: _parts(target) for name, target in targets.items() if type(target) is cst.Tuple}
+    if not any(parts.values()):
+        return {}
+    tensors, numbers = uses(body, TENSOR_EVIDENCE - OF_MODULES)
+    sure = uses(body, _OF_TENSORS_ONLY)[0] - numbers
+    return {
+        name: [(part, part in tensors - numbers) for part in found]
+        for name, found in parts.items()
+        if not sure.isdisjoint(found)
+    }
+
+
+def _parts(target: cst.Tuple) -> list[str]:
+    """The names in ``a, b = ...``; empty where it takes any number of items."""
+    if any(type(element) is cst.StarredElement for element in target.elements):
+        return []
+    return [element.value.value if type(element.value) is cst.Name else "" for element in target.elements]
+
+
+#: Evidence of tensors that neither modules nor arrays have.
+_OF_TENSORS_ONLY = TENSOR_EVIDENCE - OF_MODULES - ARRAY_METHODS - words("shape size ndim")
+
+
 def _holding(element: cst.BaseExpression, loop: cst.CompFor) -> Iterator[str]:
     """The name of the container from which a comprehension takes ``element``: ``keys`` for ``k`` in ``zip(keys,
     values)``."""

@@ -17,13 +17,14 @@ from graphdoctor.static.domain.values import (
     Function,
     Mapping,
     PythonValue,
+    Seq,
     Tensor,
     Unknown,
     Value,
 )
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.argument_inference import described, keyed, uses_of
+from graphdoctor.static.regions.argument_inference import described, keyed, unpacked, uses_of
 from graphdoctor.static.regions.passed_on import passed_on
 
 
@@ -60,7 +61,14 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         mappings = keyed(info.body)
         # By custom a batch holds tensors.
         found |= {n: Mapping((), value) for n, value in found.items() if n in mappings and _is_by_custom(value)}
+    if any(type(value) is Unknown for value in found.values()):
+        found |= {n: _tuple_of(parts) for n, parts in unpacked(info.body).items() if type(found.get(n)) is Unknown}
     return found
+
+
+def _tuple_of(parts: list[tuple[str, bool]]) -> Value:
+    """What a function unpacks into ``parts``: names, and whether they are tensors."""
+    return Seq("tuple", tuple(Tensor(argument=True) if is_tensor else UNKNOWN for _, is_tensor in parts))
 
 
 #: The arguments of a forward of which nothing is known.

@@ -83,7 +83,7 @@ def entry_function(target: Value) -> Function | None:
     if isinstance(target, Function):
         return target
     if isinstance(target, Instance):
-        for name in ("__call__", "forward"):
+        for name in ("__call__", "forward") if target.info.has_own_call() else ("forward",):
             found = target.info.lookup(name)
             for option in options(found) if found is not None else ():
                 if isinstance(option, Compiled):

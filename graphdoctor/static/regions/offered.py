@@ -391,4 +391,9 @@ def takes_tensors(interpreter: Interpreter, function: Function) -> bool:
 
 def _sure_tensors(interpreter: Interpreter, function: Function) -> set[str]:
     assumed = assumed_arguments(interpreter, function)
-    return {name for name, value in assumed.items() if (tensor := tensor_of(value)) is not None and tensor.is_known}
+    # A tuple that the function unpacks may hold them.
+    parts = {
+        name: (*options(value), *(value.items or ())) if isinstance(value, Seq) else options(value)
+        for name, value in assumed.items()
+    }
+    return {name for name, found in parts.items() if any(isinstance(part, Tensor) and part.is_known for part in found)}

@@ -305,3 +305,41 @@ def test_a_static_forward_is_that_of_an_autograd_function(events):
         ("Block.forward", "ternary"),
     ]
     assert not [e for e in events(source) if isinstance(e, Truth) and e.context == "if" and isinstance(e.value, Tensor)]
+
+
+def test_a_function_that_unpacks_its_argument_into_tensors_is_a_region(events):
+    found = events("""
+        from collections import namedtuple
+
+        import torch
+
+        __all__ = ["error", "error_of", "run", "cut", "ends"]
+
+        Batch = namedtuple("Batch", ["logits", "action", "weight"])
+
+        def error(data: namedtuple, clip: float = 0.2):
+            logits, action, weight = data
+            loss = torch.log_softmax(logits, dim=-1) * weight
+            if weight.sum() > clip:
+                return loss
+            return loss.mean()
+
+        def error_of(data):
+            logits, weight = data
+            return logits.exp() if logits.sum() > weight else logits
+
+        def run(pair):
+            model, rate = pair
+            model.to("cpu")
+            return model if rate > 0 else None
+
+        def cut(sample):
+            image, boxes = sample
+            inside = image.reshape(-1).sum() > 0
+            return boxes if inside else boxes[:1]
+
+        def ends(sizes):
+            first, last = sizes
+            return last if first > 0 else range(last)
+    """)
+    assert {e.site.function for e in found if isinstance(e, Truth)} == {"error", "error_of"}
