@@ -1,17 +1,14 @@
-"""Methods that a module offers beside its forward: those that take the same, as the ``inverse`` of a flow does, and
-those that by their names run the model in another way, as ``generate`` does.
-"""
+"""Methods that a module offers beside its forward and that take the same, as the ``inverse`` of a flow does."""
 
 from __future__ import annotations
 
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import words
 from graphdoctor.static.domain.values import Function, Instance, Value
 from graphdoctor.static.interp import definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.entering import default_module, enter, was_called
-from graphdoctor.static.regions.offered import NO_METHODS, may_give_tensors, takes_tensors, works_on_the_host
+from graphdoctor.static.regions.offered import NO_METHODS
 from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
 #: Methods that undo the forward: they take as many arguments as it, under any names.
@@ -37,30 +34,6 @@ def enter_counterparts(
             with interpreter.sink.only_offered(module.source):
                 passed = _passed(interpreter, method, forward)
                 enter(interpreter, module, method, *arguments_for(method, passed))
-
-
-#: Methods that by custom run a model in another way than its forward.
-_ENTRY_POINTS = words("inference infer generate sample encode decode log_prob embed loss")
-
-
-def enter_named(interpreter: Interpreter, module: ModuleInfo, info: ClassInfo, instances: dict[int, Instance]) -> None:
-    """Enter the methods of a module class that by custom users call in place of its forward, unless they were called.
-
-    They take tensors and give some.
-    """
-    for name in sorted(_ENTRY_POINTS):
-        value = info.lookup(name)
-        if not isinstance(value, Function) or value.info.module is not module or value.info.markers & NO_METHODS:
-            continue
-        if id(info) not in instances:
-            instances[id(info)] = default_module(interpreter, info)
-        method = value.to(instances[id(info)])
-        inside = innermost(method)
-        if was_called(interpreter, method) or works_on_the_host(interpreter, inside):
-            continue
-        if may_give_tensors(interpreter, inside) and takes_tensors(interpreter, inside):
-            with interpreter.sink.only_offered(module.source):
-                enter(interpreter, module, method)
 
 
 def _takes_the_same(method: Function, forward: Function) -> bool:

@@ -36,7 +36,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
-from graphdoctor.static.regions.counterparts import enter_counterparts, enter_named
+from graphdoctor.static.regions.counterparts import enter_counterparts
 from graphdoctor.static.regions.data_transforms import is_data_transform
 from graphdoctor.static.regions.entering import compiled_steps, default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.mutable_globals import rebound_names
@@ -241,8 +241,6 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
     for info in classes:
         if info.name in public:
             enter_counterparts(interpreter, module, info, instances)
-        if info.name in public or not public:
-            enter_named(interpreter, module, info, instances)
     _functions(interpreter, module, public)
 
 
