@@ -339,6 +339,11 @@ def remedy_of_error(message: str) -> str:
             'make a process group of one where the model is built: `torch.distributed.init_process_group("gloo", '
             "store=torch.distributed.HashStore(), rank=0, world_size=1)`"
         )
+    if "Torch not compiled with CUDA enabled" in message or "Found no NVIDIA driver" in message:
+        return (
+            "run it where torch finds a GPU; or make the code take the device of its inputs, as in `device=x.device`, "
+            "in place of `.cuda()`"
+        )
     if "Type-check error whilst checking" in message or "violates type hint <class 'jaxtyping." in message:
         return "take the type checker off what is compiled, or run it with `python -O`, which leaves its checks out"
     if "of CUDAGraphs that has been overwritten by a subsequent run" not in message:
