@@ -100,6 +100,11 @@ def _state(text: str) -> Part | None:
     return Part("state", None, f"global state changed: {text.partition(':')[2].strip()}")
 
 
+def is_of_holding(text: str) -> bool:
+    """Whether a guard asks if an object has an attribute of its own, which was set or deleted after the first call."""
+    return _CONTAINS.match(text) is not None
+
+
 def _held(text: str) -> Part | None:
     """``not ___dict_contains('scale', self.__dict__)``, and the same of a table."""
     if match := _CONTAINS.match(text):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from graphdoctor.recorder.module_methods import Method, calling_method
+from graphdoctor.recorder.module_methods import Method, calling_method, is_of_torch
 from graphdoctor.recorder.settings import AUTO
 from graphdoctor.recorder.trace_file import TraceFile
 
@@ -84,7 +84,7 @@ class Outermost:
 
     def _considered(self, module: nn.Module) -> Callable[..., Any]:
         """``module``, compiled if it is wanted; the method that calls it is, where that is the model's way in."""
-        method = calling_method()
+        method = calling_method(module)
         cls = type(module) if method is None else method.cls
         if isinstance(module, torch.jit.ScriptModule) or module._compiled_call_impl is not None:
             pass
@@ -102,8 +102,7 @@ class Outermost:
         return functools.partial(self._call, module)
 
     def _compile_module(self, module: nn.Module) -> None:
-        of_torch = type(module).forward.__module__.startswith("torch.")
-        compiled = self._compile(_call_of(module) if of_torch else module._call_impl, backend=BACKEND)
+        compiled = self._compile(_call_of(module) if is_of_torch(module) else module._call_impl, backend=BACKEND)
         module._compiled_call_impl = self._watched(compiled, module)
         self._undo.append(lambda: setattr(module, "_compiled_call_impl", None))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from graphdoctor.breaks import guards
+from graphdoctor.breaks.guard_kinds import is_of_holding
 from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
 from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Recompile
@@ -182,8 +183,8 @@ def _advice(
         return guards.AVOID_ZERO_AND_ONE
     if fixed:
         return _ONE_SIZE
-    if guard.kind == "presence" and (guard.name or "").startswith("self."):
-        return "set it before the first call of what is compiled"
+    if is_of_holding(guard.text) or (guard.kind == "presence" and (guard.name or "").startswith("self.")):
+        return guards.SET_BEFORE
     if guard.kind == "attribute" and guard.decides and _NUMBER.search(guard.text):
         return guards.SET_ONCE
     if guard.kind == "attribute" and _FLOAT.search(guard.text):

@@ -363,6 +363,22 @@ def gd627_logs() -> list[str]:
 
 
 @claim
+def gd635_suppressed() -> list[str]:
+    """What a call raises when its backend fails: without the setting, with it, and with it and ``fullgraph``."""
+
+    def failing(*_: Any) -> Any:
+        raise ValueError("no code for this graph")
+
+    def call(suppress: bool, **options: Any) -> str:
+        torch._dynamo.reset()
+        with torch._dynamo.config.patch(suppress_errors=suppress):
+            model = torch.compile(Net(), backend=failing, **options)
+            return raised(lambda: model(X)).partition(":")[0]
+
+    return [call(False), call(True), call(True, fullgraph=True)]
+
+
+@claim
 def gd701_numbers() -> list[int]:
     def count(start: Any) -> int:
         class Counter(nn.Module):

@@ -106,6 +106,7 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
         ("L['flag'] == False", "one compilation for each value is the least"),
         ("len(G['__import_einops_dot__backends'].found) == 1", "fill it before the first call"),
         ("not L['self'].features", "fill it before the first call"),
+        ("not ___dict_contains('scale', L['self'].__dict__)", "set it before the first call"),
         ("tensor 'x' size mismatch at index 1. expected 5, actual 1", "sizes 0 and 1 are always compiled separately"),
         ("tensor 'x' size mismatch at index 0. expected 1, actual 8", "sizes 0 and 1 are always compiled separately"),
         ("tensor 'x' size mismatch at index 0. expected 16, actual 4", "torch.compile(dynamic=True)"),
