@@ -146,6 +146,8 @@ torch.manual_seed(0)
 critic, other = Critic(), Critic()
 for number in range(3):
     print(critic(torch.ones(2, 4)).sum(), critic.q1(torch.ones(2, 4)).sum(), other.act(torch.ones(2, 4)))
+# What is stored in a module changes what is compiled around it.
+print([name for module in critic.modules() for name in vars(module) if "compiled" in name])
 """
 
 
