@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from graphdoctor.breaks import guards
+from graphdoctor.breaks.grouping import resumed
 from graphdoctor.breaks.guard_kinds import is_of_holding
 from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
 from graphdoctor.breaks.locations import Places
@@ -175,6 +176,9 @@ def _advice(
 ) -> str | None:
     compilations = above.process.costs[code].compilations
     by_call = guard.kind in (*_OF_TENSORS, "identity") or _differs_by_layer(guard, code, above.text)
+    # What goes on after a break gets sizes and numbers of before as its arguments.
+    is_number = guard.kind == "value" and _NUMBER.search(guard.text) is not None
+    by_call = by_call or (is_number and resumed(code.name) != code.name)
     if by_call and (place := above.of(code)) is not None:
         return guards.remove_break(place)
     if guard.kind in ("identity", "lifetime") and guards.is_left_by_break(guard.text):

@@ -243,6 +243,22 @@ def test_what_is_compiled_alone_behind_a_break_differs_from_call_to_call(
     assert (found.remedy or "").startswith(advice) and bool(found.remedy) is bool(advice)
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("torch_dynamo_resume_in_forward_at_42", f"remove the graph break at {NET}:42: "), ("forward", "a number that ")],
+)
+def test_a_size_from_before_the_break_ends_with_it(traces: Traces, name: str, advice: str) -> None:
+    caller, rest = (NET, 66, "forward"), (NET, 43, name)
+    broken = traces.graph_break(NET, 42).replace(
+        f'  File "{NET}", line 42'.encode(), f'  File "{NET}", line 66, in forward\n\t  File "{NET}", line 42'.encode()
+    )
+    inner = traces.start(1, 0, *rest, callers=((66, "forward"),))
+    again = traces.artifact("recompile_reasons", "1/0: L['length'] == 16", 1, 1)
+    traces.write(0, traces.start(0, 0, *caller) + broken + inner + again, traces.start(1, 1, *rest))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.remedy or "").startswith(advice)
+
+
 @pytest.mark.parametrize("counted", [False, True])
 def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path: Path, counted: bool) -> None:
     """Only after a graph break are the layers compiled one by one, and each has another number."""
