@@ -500,10 +500,17 @@ def check_convert(event: Convert) -> Hit | None:
     )
     return Hit(
         event,
-        f"{given}: {consequence(event)}",
+        f"{given}: {_cost(event)}",
         "pass the number as a Python int, or keep the size fixed and mask",
         certainty(event, event.value),
     )
+
+
+def _cost(event: Convert) -> str:
+    """A slice is made before it is used, where Dynamo cannot go on after a break."""
+    if event.how == "slice" and event.site.whole_frame is None and event.site.function:
+        return f"`{event.site.function}` runs uncompiled from here on"
+    return consequence(event)
 
 
 def check_subscript(event: Subscript) -> Hit | None:
