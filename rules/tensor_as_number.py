@@ -25,6 +25,7 @@ from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.conversions import torch_math
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.fixes.tensors.other_forms import multiplied, select_by_tensor
+from graphdoctor.model.consequence import Consequence
 from graphdoctor.static.domain.events import Convert, Subscript
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import Seq, Tensor, Value
@@ -503,8 +504,15 @@ def check_convert(event: Convert) -> Hit | None:
         given,
         "pass the number as a Python int, or keep the size fixed and mask",
         certainty(event, event.value),
-        consequence=consequence(event),
+        consequence=_cost(event),
     )
+
+
+def _cost(event: Convert) -> Consequence:
+    """A slice is made before it is used, where Dynamo cannot go on after a break."""
+    if event.how == "slice" and event.site.whole_frame is None and event.site.function:
+        return Consequence("rest", event.site.function)
+    return consequence(event)
 
 
 def check_subscript(event: Subscript) -> Hit | None:

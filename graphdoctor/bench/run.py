@@ -140,11 +140,17 @@ class _Session:
         self.ended = f"the time limit of {self._options.time_limit:g} s was too short for all strategies"
 
     def _why_not(self, strategy: str) -> str | None:
-        return why_not(strategy, self._question.mode, self._options.backend) or self._twin(strategy)
+        return why_not(strategy, self._question.mode, self._options.backend) or self._twin(strategy) or self._unmade()
 
     def _twin(self, strategy: str) -> str | None:
         """Why it is left out: on a CPU CUDA graphs do nothing, so a mode that differs only in them repeats another."""
         return f"the same as {_TWINS[strategy]} on a CPU" if self._on_cpu() and strategy in _TWINS else None
+
+    def _unmade(self) -> str | None:
+        """Why nothing more is measured: the worker for eager ended before it had a model, as all others would."""
+        eager = self.results.get("eager")
+        unmade = eager is not None and eager.status == "failed" and not self.environment
+        return "there is no model to measure" if unmade else None
 
     def _on_message(self, message: object) -> None:
         if isinstance(message, ProgressMessage):

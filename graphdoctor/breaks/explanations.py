@@ -329,6 +329,13 @@ def error_in_words(text: str) -> str:
     return f"{_INTERNAL[name]} ({name})" if name in _INTERNAL else one_line(text)
 
 
+#: What torch says of a call for a GPU where there is none, or in a build without CUDA.
+_WITHOUT_GPU = (
+    "Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available",
+    "module 'torch._C' has no attribute '_cuda_",
+)  # fmt: skip
+
+
 def remedy_of_error(message: str) -> str:
     """What to do about an error that torch raises outside of compiling; empty where its message says it, or nobody can.
 
@@ -338,6 +345,16 @@ def remedy_of_error(message: str) -> str:
         return (
             'make a process group of one where the model is built: `torch.distributed.init_process_group("gloo", '
             "store=torch.distributed.HashStore(), rank=0, world_size=1)`"
+        )
+    if any(text in message for text in _WITHOUT_GPU):
+        return (
+            "run it where torch finds a GPU; or make the code take the device of its inputs, as in `device=x.device`, "
+            "in place of `.cuda()`"
+        )
+    if message.startswith("FileNotFoundError"):
+        return (
+            "make it, or scan from the folder that its path is relative to; where the model need not read it, build "
+            "the model without it in a `graphdoctor_target()`"
         )
     if "Type-check error whilst checking" in message or "violates type hint <class 'jaxtyping." in message:
         return "take the type checker off what is compiled, or run it with `python -O`, which leaves its checks out"

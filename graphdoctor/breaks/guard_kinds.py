@@ -12,6 +12,7 @@ Kind = Literal[
 ]  # fmt: skip
 
 _TENSOR = re.compile(r"tensor '(?P<name>.+?)' (?P<what>[\w ]+?) mismatch(?: at index (?P<index>\d+))?\. (?P<values>.*)")
+_KEYS = re.compile(r"DispatchKeySet\(([^)]*)\)")
 _TYPE = re.compile(r"expected type of '(?P<name>.+?)' to be a tensor type.*but found (?P<found>.+)")
 LOCAL = re.compile(r"L\['(\w+)'\]")
 _COMPARED = re.compile(r"(?P<left>.+?) (?P<operator>==|is not|is|!=|in|not in) (?P<right>.+)")
@@ -79,7 +80,19 @@ def _tensor(text: str) -> Part | None:
     name = _readable(match["name"])
     place = f" in dimension {index}" if index is not None else ""
     values = match["values"].split(". Guard failed on")[0].rstrip(".")
+    if match["what"].strip() == "dispatch key set" and (words := _of_inference(values)):
+        return Part("state", name, f"{name} {words}")
     return Part(kind, name, f"the {match['what']} of {name} changed{place}: {values}", index)
+
+
+def _of_inference(values: str) -> str:
+    """What is said of two sets of dispatch keys that differ in those of autograd alone; empty for others."""
+    expected, actual = (set(re.findall(r"\w+", found)) for found in [*_KEYS.findall(values), "", ""][:2])
+    differ = expected ^ actual
+    if not differ or not all(key.startswith("Autograd") or key == "ADInplaceOrView" for key in differ):
+        return ""
+    now, then = ("is a tensor", "was none") if differ <= expected else ("is no tensor", "was one")
+    return f"{now} of torch.inference_mode, and {then} when compiled"
 
 
 def _no_tensor(text: str) -> Part | None:
@@ -98,6 +111,11 @@ def _state(text: str) -> Part | None:
     if not text.startswith("GLOBAL_STATE changed"):
         return None
     return Part("state", None, f"global state changed: {text.partition(':')[2].strip()}")
+
+
+def is_of_holding(text: str) -> bool:
+    """Whether a guard asks if an object has an attribute of its own, which was set or deleted after the first call."""
+    return _CONTAINS.match(text) is not None
 
 
 def _held(text: str) -> Part | None:

@@ -74,6 +74,8 @@ REMOVE_BREAKS = f"{_REMOVE}s: because of them the function is compiled separatel
 BECOMES_DYNAMIC = "a number that changes is dynamic from its second value on: one compilation more, and no further"
 #: What helps where a condition asks for an attribute that changes: a tensor in its place would break the graph.
 SET_ONCE = "set it once, before the first call: the code decides by it, so each value gets a compilation of its own"
+#: What helps where an attribute is set after the first call, or taken away.
+SET_BEFORE = "set it before the first call of what is compiled"
 #: What helps where the first call fills a cache that the second one finds.
 FILL_BEFORE = "fill it before the first call of what is compiled"
 

@@ -78,7 +78,8 @@ class Sources:
 
     def placed(self, event: RawEvent) -> RawEvent:
         """``event`` with columns that count in the source line; without, where the line is not known whole."""
-        return replace(event, traced=tuple(self._frame(frame) for frame in event.traced))
+        above, traced = (tuple(map(self._frame, frames)) for frames in (event.above, event.traced))
+        return replace(event, above=above, traced=traced)
 
     def _frame(self, frame: RawFrame) -> RawFrame:
         text = self.text(frame.path) if frame.column is not None else ""

@@ -24,7 +24,8 @@ from graphdoctor.source.errors import SourceError
 from graphdoctor.source.module_files import is_script, package_of
 from graphdoctor.source.suppressions import may_silence
 from graphdoctor.static.domain.events import Build, Compile, CompiledCall
-from graphdoctor.static.domain.program import ModuleInfo, Project, Scope, looked_at
+from graphdoctor.static.domain.program import ModuleInfo, Scope
+from graphdoctor.static.domain.project import Project, looked_at
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.memo.replay import CallCache

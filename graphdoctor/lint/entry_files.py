@@ -12,7 +12,7 @@ from pathlib import Path
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import is_file
 from graphdoctor.source.module_files import imported_names
-from graphdoctor.static.domain.program import Project
+from graphdoctor.static.domain.project import Project
 
 #: A file without any of them compiles nothing. A model's base may come from another file, which imports torch.
 _WORDS = ("torch", "lightning", "transformers", "def forward")

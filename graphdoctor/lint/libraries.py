@@ -17,7 +17,7 @@ from graphdoctor.lint.result import FileResult, PathOf
 from graphdoctor.model.findings import Finding, ScannedFile
 from graphdoctor.source.errors import SourceError
 from graphdoctor.static.domain.events import Event
-from graphdoctor.static.domain.program import Project, looked_at
+from graphdoctor.static.domain.project import Project, looked_at
 from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TRACKERS
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.regions import interpret

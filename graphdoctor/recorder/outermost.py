@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
 
-from graphdoctor.recorder.module_methods import Method, calling_method
+from graphdoctor.recorder.module_methods import Method, calling_method, is_of_torch
 from graphdoctor.recorder.settings import AUTO
 from graphdoctor.recorder.trace_file import TraceFile
 
@@ -40,6 +41,8 @@ class Outermost:
         self._depth = threading.local()
         self._call: Callable[..., Any] = nn.Module.__call__
         self._met: set[str] = set()
+        #: Beside the modules: what is stored in a module changes what is compiled around it.
+        self._compiled: WeakKeyDictionary[nn.Module, Callable[..., Any]] = WeakKeyDictionary()
         self._methods: set[tuple[type[nn.Module], str]] = set()
 
     def install(self) -> None:
@@ -84,7 +87,9 @@ class Outermost:
 
     def _considered(self, module: nn.Module) -> Callable[..., Any]:
         """``module``, compiled if it is wanted; the method that calls it is, where that is the model's way in."""
-        method = calling_method()
+        if module in self._compiled:
+            return self._compiled[module]
+        method = calling_method(module)
         cls = type(module) if method is None else method.cls
         if isinstance(module, torch.jit.ScriptModule) or module._compiled_call_impl is not None:
             pass
@@ -95,17 +100,17 @@ class Outermost:
             self._tell("graphdoctor_outermost", cls.__name__)
         elif method is None:
             self._tell("graphdoctor_compiled", cls.__name__)
-            self._compile_module(module)
+            return self._compile_module(module)
         else:
             self._tell("graphdoctor_compiled", f"{cls.__name__}.{method.name}")
             self._compile_method(method)
         return functools.partial(self._call, module)
 
-    def _compile_module(self, module: nn.Module) -> None:
-        of_torch = type(module).forward.__module__.startswith("torch.")
-        compiled = self._compile(_call_of(module) if of_torch else module._call_impl, backend=BACKEND)
-        module._compiled_call_impl = self._watched(compiled, module)
-        self._undo.append(lambda: setattr(module, "_compiled_call_impl", None))
+    def _compile_module(self, module: nn.Module) -> Callable[..., Any]:
+        compiled = self._compile(_call_of(module) if is_of_torch(module) else module._call_impl, backend=BACKEND)
+        self._compiled[module] = self._watched(compiled, module)
+        self._undo.append(self._compiled.clear)
+        return self._compiled[module]
 
     def _compile_method(self, method: Method) -> None:
         """From its next call on; in the class, because an attribute of the object would go into copies of it."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from textwrap import dedent
 
 from graphdoctor.breaks.explanations import remedy_of_error
+from graphdoctor.breaks.missing_packages import remedy_of_missing
 from graphdoctor.model.findings import Diagnosis, Location
 from graphdoctor.model.runs import Frame
 from graphdoctor.report.escaping import one_line
@@ -16,8 +16,6 @@ from graphdoctor.source.text import split_lines
 
 #: Lines before and after the one that failed.
 _CONTEXT = 2
-
-_MISSING = re.compile(r"^ModuleNotFoundError.*: No module named '([^']+)'")
 
 #: Where nothing more is known of an error.
 _CORRECT = "correct it"
@@ -50,11 +48,8 @@ class Failure:
 
     @property
     def remedy(self) -> str:
-        """What to do before the next scan. The package that a missing module comes in may have another name."""
-        missing = _MISSING.search(self.text)
-        if missing:
-            return f"install what provides `{missing[1]}` where graphdoctor is installed"
-        return remedy_of_error(self.text) or _CORRECT
+        """What to do before the next scan."""
+        return remedy_of_missing(self.text) or remedy_of_error(self.text) or _CORRECT
 
 
 def failure(diagnosis: Diagnosis) -> Failure | None:

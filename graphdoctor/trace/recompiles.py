@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from graphdoctor.breaks import guards
+from graphdoctor.breaks.grouping import resumed
+from graphdoctor.breaks.guard_kinds import is_of_holding
 from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
 from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Recompile
@@ -174,6 +176,9 @@ def _advice(
 ) -> str | None:
     compilations = above.process.costs[code].compilations
     by_call = guard.kind in (*_OF_TENSORS, "identity") or _differs_by_layer(guard, code, above.text)
+    # What goes on after a break gets sizes and numbers of before as its arguments.
+    is_number = guard.kind == "value" and _NUMBER.search(guard.text) is not None
+    by_call = by_call or (is_number and resumed(code.name) != code.name)
     if by_call and (place := above.of(code)) is not None:
         return guards.remove_break(place)
     if guard.kind in ("identity", "lifetime") and guards.is_left_by_break(guard.text):
@@ -182,8 +187,8 @@ def _advice(
         return guards.AVOID_ZERO_AND_ONE
     if fixed:
         return _ONE_SIZE
-    if guard.kind == "presence" and (guard.name or "").startswith("self."):
-        return "set it before the first call of what is compiled"
+    if is_of_holding(guard.text) or (guard.kind == "presence" and (guard.name or "").startswith("self.")):
+        return guards.SET_BEFORE
     if guard.kind == "attribute" and guard.decides and _NUMBER.search(guard.text):
         return guards.SET_ONCE
     if guard.kind == "attribute" and _FLOAT.search(guard.text):

@@ -65,6 +65,19 @@ def test_what_fails_on_the_cpu_too_is_told_as_on_the_gpu(monkeypatch: pytest.Mon
     assert (measured.environment["device"], measured.device_note) == ("NVIDIA H200", "")
 
 
+def test_what_cannot_be_made_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def ask(_module: str, question: Question, *_: object) -> str:
+        asked.append(question.extra["strategy"])
+        return "ModuleNotFoundError at import: No module named 'gym' (net.py:1)"
+
+    monkeypatch.setattr(run, "ask", ask)
+    measured = run.bench(QUESTION, OPTIONS)
+    assert asked == ["eager"]
+    assert [result.status for result in measured.results] == ["failed", "skipped"]
+
+
 @pytest.mark.parametrize(
     ("device", "on_gpu"),
     [("cuda", {"eager": MIXED}), ("auto", {"eager": "ValueError: no"}), ("auto", {"default": MIXED})],

@@ -83,6 +83,30 @@ def test_texts_of_dynamo_and_python_become_words() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("expected", "actual", "kind", "words"),
+    [
+        (
+            "CPU, ADInplaceOrView, AutogradCPU",
+            "CPU",
+            "state",
+            "x is a tensor of torch.inference_mode, and was none when ",
+        ),
+        (
+            "CPU",
+            "CPU, ADInplaceOrView, AutogradCPU",
+            "state",
+            "x is no tensor of torch.inference_mode, and was one when ",
+        ),
+        ("CPU, AutogradCPU", "CUDA, AutogradCUDA", "type", "the dispatch key set of x changed: "),
+    ],
+)
+def test_a_tensor_of_inference_mode_is_named(expected: str, actual: str, kind: str, words: str) -> None:
+    text = f"expected DispatchKeySet({expected}), actual DispatchKeySet({actual})"
+    guard = read(f"0/0: tensor 'x' dispatch key set mismatch. {text}")
+    assert guard.kind == kind and guard.words.startswith(words)
+
+
 def test_module_paths_are_readable() -> None:
     guard = read(
         "0/0: tensor 'self._modules['lin']._parameters['bias']' requires_grad mismatch. expected requires_grad=1"

@@ -20,7 +20,8 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.lint import engine
 from graphdoctor.model.findings import Finding
 from graphdoctor.static.domain import events
-from graphdoctor.static.domain.program import ModuleInfo, Project, Scope
+from graphdoctor.static.domain.program import ModuleInfo, Scope
+from graphdoctor.static.domain.project import Project
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
 from graphdoctor.static.interp.interpreter import EventSink, Interpreter

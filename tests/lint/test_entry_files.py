@@ -8,7 +8,7 @@ import pytest
 
 from graphdoctor.lint.engine import analyse
 from graphdoctor.lint.entry_files import look
-from graphdoctor.static.domain.program import Project
+from graphdoctor.static.domain.project import Project
 
 TRAINER = """\
 import torch

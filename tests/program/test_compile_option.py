@@ -121,6 +121,47 @@ def test_methods_of_a_module_without_forward_are_compiled(graphdoctor: Command, 
     assert [file["path"] for file in found["files"]] == ["train.py"]
 
 
+CRITIC = """\
+import torch
+from torch import nn
+
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.rest = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 1))
+
+    def forward(self, x):
+        return self.rest(self.first(x).relu())
+
+    def q1(self, x):
+        x = self.first(x)
+        print(x.shape[0])
+        return self.rest(x)
+
+    def act(self, x):
+        with torch.no_grad():
+            return self.forward(x).sum().item()
+
+torch.manual_seed(0)
+critic, other = Critic(), Critic()
+for number in range(3):
+    print(critic(torch.ones(2, 4)).sum(), critic.q1(torch.ones(2, 4)).sum(), other.act(torch.ones(2, 4)))
+# What is stored in a module changes what is compiled around it.
+print([name for module in critic.modules() for name in vars(module) if "compiled" in name])
+"""
+
+
+def test_methods_that_call_layers_are_compiled_and_not_the_layers(graphdoctor: Command, tmp_path: Path) -> None:
+    compiled, found = report(graphdoctor, tmp_path, CRITIC, "--compile", "auto")
+    plain = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert compiled == plain.stdout != ""
+    assert [(f["rule"], f["line"], f["status"]) for f in found["findings"]] == [("GD101", 14, "confirmed")]
+    assert "compiled by --compile, with the backend eager: Critic, Critic.forward, Critic.q1" in found["notes"]
+    assert not [
+        cause for run in found["dynamic"] for cause in run["recompiles"] if "_compiled_call_impl" in cause["guard"]
+    ]
+
+
 @pytest.mark.parametrize("follows", ["--html", "train.py"])
 def test_what_follows_is_not_taken_for_a_class(follows: str) -> None:
     done = CliRunner().invoke(cli.cli, ["run", "--compile", follows, "train.py"])

@@ -119,7 +119,35 @@ def test_what_the_run_would_have_measured_is_listed(failed: Diagnosis) -> None:
         ("RuntimeError in eager: shapes 8x16 and 32x4", "correct it"),
         (
             "ModuleNotFoundError at import: No module named 'PIL'",
-            "install what provides `PIL` where graphdoctor is installed",
+            "`pip install pillow` where graphdoctor is installed",
+        ),
+        (
+            "ModuleNotFoundError at import: No module named 'gym', 'apex', 'yaml', 'my_ops'",
+            "`pip install gym pyyaml` where graphdoctor is installed, and install what provides `apex` and `my_ops`",
+        ),
+        (
+            "ModuleNotFoundError at import: No module named 'apex'",
+            "install what provides `apex` where graphdoctor is installed",
+        ),
+        (
+            "AssertionError in eager: Torch not compiled with CUDA enabled",
+            "run it where torch finds a GPU; or make the code take the device of its inputs, as in `device=x.device`, "
+            "in place of `.cuda()`",
+        ),
+        (
+            "FileNotFoundError while the target was built: [Errno 2] No such file or directory: 'weights.pt'",
+            "make it, or scan from the folder that its path is relative to; where the model need not read it, build "
+            "the model without it in a `graphdoctor_target()`",
+        ),
+        (
+            "AttributeError at import: module 'torch._C' has no attribute '_cuda_setDevice'",
+            "run it where torch finds a GPU; or make the code take the device of its inputs, as in `device=x.device`, "
+            "in place of `.cuda()`",
+        ),
+        (
+            "RuntimeError at import: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU",
+            "run it where torch finds a GPU; or make the code take the device of its inputs, as in `device=x.device`, "
+            "in place of `.cuda()`",
         ),
         (
             "RuntimeError under torch.compile: accessing gradient tensor output of CUDAGraphs that has been overwritten by "

@@ -99,3 +99,20 @@ def test_an_entry_of_a_batch_that_bounds_a_slice_is_rather_a_number(tmp_path, co
     file = tmp_path / "net.py"
     file.write_text(BATCH.format(count=count, used=used))
     assert [f.location.line for f in analyse([(file, file.name)]).findings if f.rule == "GD215"] == lines
+
+
+@pytest.mark.parametrize(
+    ("index", "cost"),
+    [
+        (":n", "`cut` runs uncompiled from here on"),
+        ("0, n:", "`cut` runs uncompiled from here on"),
+        ("n", "this splits"),
+    ],
+)
+def test_nothing_is_compiled_behind_a_slice_that_is_computed(tmp_path: Path, index: str, cost: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        f"import torch\n\n\n@torch.compile\ndef cut(x, mask):\n    n = mask.argmax()\n    y = x + 1\n    return y[{index}] * 2\n"
+    )
+    (finding,) = analyse([(file, "net.py")]).findings
+    assert finding.rule == "GD215" and f": {cost}" in finding.message

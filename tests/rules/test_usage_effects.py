@@ -57,6 +57,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("gd629_raised_at_once", ["InvalidBackend", "RuntimeError", "RuntimeError"]),
         ("gd630_compile_call", 0),
         ("gd631_logs", [True, False]),
+        ("gd635_suppressed", ["BackendCompilerFailed", "", "BackendCompilerFailed"]),
         ("gd701_numbers", [8, 2]),
         ("gd623_first_call", [1, 0]),
         ("gd625_lengths", [8, "FailOnRecompileLimitHit", 2]),

@@ -56,3 +56,19 @@ def gd631_logs() -> list[bool]:
         return "TRACED GRAPH" in done.stderr
 
     return [logs(f"{asked}import torch\n{used}"), logs(f"import torch\n{asked}{used}")]
+
+
+@claim
+def gd635_suppressed() -> list[str]:
+    """What a call raises when its backend fails: without the setting, with it, and with it and ``fullgraph``."""
+
+    def failing(*_: Any) -> Any:
+        raise ValueError("no code for this graph")
+
+    def call(suppress: bool, **options: Any) -> str:
+        torch._dynamo.reset()
+        with torch._dynamo.config.patch(suppress_errors=suppress):
+            model = torch.compile(Net(), backend=failing, **options)
+            return raised(lambda: model(X)).partition(":")[0]
+
+    return [call(False), call(True), call(True, fullgraph=True)]

@@ -106,6 +106,7 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
         ("L['flag'] == False", "one compilation for each value is the least"),
         ("len(G['__import_einops_dot__backends'].found) == 1", "fill it before the first call"),
         ("not L['self'].features", "fill it before the first call"),
+        ("not ___dict_contains('scale', L['self'].__dict__)", "set it before the first call"),
         ("tensor 'x' size mismatch at index 1. expected 5, actual 1", "sizes 0 and 1 are always compiled separately"),
         ("tensor 'x' size mismatch at index 0. expected 1, actual 8", "sizes 0 and 1 are always compiled separately"),
         ("tensor 'x' size mismatch at index 0. expected 16, actual 4", "torch.compile(dynamic=True)"),
@@ -240,6 +241,22 @@ def test_what_is_compiled_alone_behind_a_break_differs_from_call_to_call(
     traces.write(0, traces.start(0, 0, *caller) + broken + inner + again, traces.start(1, 1, *layer))
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert (found.remedy or "").startswith(advice) and bool(found.remedy) is bool(advice)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("torch_dynamo_resume_in_forward_at_42", f"remove the graph break at {NET}:42: "), ("forward", "a number that ")],
+)
+def test_a_size_from_before_the_break_ends_with_it(traces: Traces, name: str, advice: str) -> None:
+    caller, rest = (NET, 66, "forward"), (NET, 43, name)
+    broken = traces.graph_break(NET, 42).replace(
+        f'  File "{NET}", line 42'.encode(), f'  File "{NET}", line 66, in forward\n\t  File "{NET}", line 42'.encode()
+    )
+    inner = traces.start(1, 0, *rest, callers=((66, "forward"),))
+    again = traces.artifact("recompile_reasons", "1/0: L['length'] == 16", 1, 1)
+    traces.write(0, traces.start(0, 0, *caller) + broken + inner + again, traces.start(1, 1, *rest))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.remedy or "").startswith(advice)
 
 
 @pytest.mark.parametrize("counted", [False, True])

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.breaks.guards import AVOID_ZERO_AND_ONE, BECOMES_DYNAMIC, FILL_BEFORE, REMOVE_BREAKS, SET_ONCE
+from graphdoctor.breaks.guard_kinds import is_of_holding
+from graphdoctor.breaks.guards import (
+    AVOID_ZERO_AND_ONE,
+    BECOMES_DYNAMIC,
+    FILL_BEFORE,
+    REMOVE_BREAKS,
+    SET_BEFORE,
+    SET_ONCE,
+)
 from graphdoctor.dynamic.recompiles.causes import Cause
 
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
@@ -38,6 +46,8 @@ def advice(cause: Cause) -> str | None:
         return BECOMES_DYNAMIC
     if cause.shared:
         return REMOVE_BREAKS
+    if is_of_holding(cause.guard.text):
+        return SET_BEFORE
     if cause.guard.kind == "length" and len(cause.calls) == 1 and (cause.guard.name or "").startswith(("self.", "G[")):
         return FILL_BEFORE
     if cause.guard.kind == "attribute" and cause.guard.decides:

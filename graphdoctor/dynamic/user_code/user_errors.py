@@ -48,8 +48,8 @@ class Fault:
         return replace(run, outcome=self.outcome, detail=detail, raised_at=self.raised_at, raised_with=self.raised_with)
 
 
-def fault_of(error: BaseException, places: Places, when: str) -> Fault:
-    """``when`` completes the line: "at import", "in eager", "under torch.compile"."""
+def fault_of(error: BaseException, places: Places, when: str, more: str = "") -> Fault:
+    """``when`` completes the line: "at import", "in eager", "under torch.compile"; its text goes on with ``more``."""
     raw = _harmless(lambda: _place(error, places))
     where = raw and Frame(places.show(raw.path), raw.line, raw.function)
     suffix = f" ({_shown(where)})" if where else ""
@@ -63,7 +63,7 @@ def fault_of(error: BaseException, places: Places, when: str) -> Fault:
         traceback.clear_frames(error.__traceback__)
         return Fault("raised", f"out of memory {when}{more}{suffix}", memory=True)
     values = (raw and _harmless(lambda: raised_values(error, raw.path, raw.line))) or ()
-    detail = f"{one_line(type(error).__name__)} {when}: {_text(error)}{_hidden(error)}{suffix}"
+    detail = f"{one_line(type(error).__name__)} {when}: {_text(error)}{more}{_hidden(error)}{suffix}"
     return Fault("raised", detail, raised_at=where, raised_with=values)
 
 

@@ -141,6 +141,7 @@ def _build(
     from graphdoctor.dynamic.recompiles import sweep
     from graphdoctor.dynamic.tracing.private_torch import config_copy
     from graphdoctor.dynamic.user_code import load
+    from graphdoctor.dynamic.user_code.missing_modules import also_missing
     from graphdoctor.dynamic.user_code.target import NoTarget, find, seed
     from graphdoctor.dynamic.user_code.user_errors import fault_of
     from graphdoctor.dynamic.worker.inputs import described
@@ -165,7 +166,7 @@ def _build(
         channel.send("failed", outcome="no-target", detail=str(error))
     except BaseException as error:
         # The user's code may raise anything, also SystemExit.
-        fault = fault_of(error, places, stage)
+        fault = fault_of(error, places, stage, also_missing(error, request.file))
         more = f"; {SHRINK}" if fault.memory and request.shrink is None else ""
         raised_at = fault.raised_at and asdict(fault.raised_at)
         channel.send("failed", outcome=fault.outcome, detail=f"{fault.detail}{more}", raised_at=raised_at)

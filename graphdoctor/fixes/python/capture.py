@@ -39,15 +39,18 @@ _DECIDING: dict[type[cst.CSTNode], str] = {
 }  # fmt: skip
 _SETTINGS = ("allow_rnn", "capture_dynamic_output_shape_ops", "capture_scalar_outputs", "trace_autograd_ops")
 _TURNED_ON = re.compile(rf"\b({'|'.join(_SETTINGS)})\s*=\s*True\b")
+#: What each reason of a setting ends with.
+_EVERYWHERE = "It holds for every compiled call of the process, and one that only broke without it may fail."
 _REASON = (
     "The code stays as it is; `torch._dynamo.config.{setting}` is set for the whole process when the file is imported, "
-    "so other compiled code records such values too."
+    f"so other compiled code records such values too. {_EVERYWHERE}"
 )
 _PATCH = "@torch._dynamo.patch_dynamo_config(capture_scalar_outputs=True)"
 _PATCHED = "The code stays as it is; while this function is traced, numbers of its arguments are recorded (torch 2.8)."
 _GRADIENTS = (
     "The code stays as it is; `torch._dynamo.config.trace_autograd_ops` is set for the whole process when the file is "
-    "imported, so other compiled code records its gradients too (torch 2.11). Without it, gradients of gradients raise."
+    "imported, so other compiled code records its gradients too (torch 2.11). Without it, gradients of gradients "
+    f"raise. {_EVERYWHERE}"
 )
 #: Names of classes and methods that put hooks on gradients. Measured on torch 2.13 with the backend aot_eager, hooks do
 #: not run in a graph.
@@ -57,7 +60,7 @@ _HOOKS = (
 )  # fmt: skip
 _RECURRENT = (
     "The code stays as it is; `torch._dynamo.config.allow_rnn` is set for the whole process when the file is imported: "
-    "recurrent layers are traced step by step, which compiles slowly for long sequences."
+    f"recurrent layers are traced step by step, which compiles slowly for long sequences. {_EVERYWHERE}"
 )
 
 

@@ -1,4 +1,4 @@
 """The report for terminals.
 
-May import ``report``, ``diagnosis`` and ``model``.
+May import ``report``, ``diagnosis``, ``breaks`` and ``model``.
 """

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.guards import comes_of_break
 from graphdoctor.report import wording
 from graphdoctor.report.proof import against, helps, proof
 from graphdoctor.report.text.paint import Paint, item
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis
     from graphdoctor.model.runs import DynamicRun, Recompile
     from graphdoctor.report.text.look import Look
+
+
+#: Recompile causes that end with one graph break, of which each is told.
+_MOST_OF_BREAK = 3
 
 
 def measured(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
@@ -115,10 +120,21 @@ def _parts(run: DynamicRun, first: bool, look: Look) -> Iterator[str]:
 
 
 def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
-    """Each cause once, with what helps: of several with the same advice the first says it."""
+    """Each cause once, with what helps: of several with the same advice the first says it.
+
+    Of many that end with one graph break, the others are only counted, with their places.
+    """
     paint = Paint(look.color)
     said: dict[str, str] = {}
-    for recompile, met in wording.recompiles(diagnosis.dynamic or ()).items():
+    causes = wording.recompiles(diagnosis.dynamic or ())
+    of_break: dict[str, list[str]] = {}
+    for recompile in causes:
+        if comes_of_break(recompile.guard, recompile.remedy):
+            of_break.setdefault(against(recompile, diagnosis), []).append(wording.recompile_place(recompile))
+    counted = {fix for fix, places in of_break.items() if len(places) > _MOST_OF_BREAK and not look.verbose}
+    for recompile, met in causes.items():
+        if said and against(recompile, diagnosis) in counted & said.keys():
+            continue
         place = wording.recompile_place(recompile)
         title = f"{place}: recompiles" if place else "recompiles"
         first, *rest = item(f"{title}: {recompile.cause}", 0, look.width)
@@ -126,6 +142,11 @@ def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
         yield from rest
         fix = against(recompile, diagnosis)
         yield from item(_effect(recompile, fix, met, look.verbose, said.get(fix, "")), 2, look.width)
+        if fix in counted:
+            places = of_break[fix][1:]
+            listed = ", ".join(dict.fromkeys(filter(None, places)))
+            more = f"{len(places)} more causes that end with this graph break, at {listed}; --verbose lists them"
+            yield from item(more, 2, look.width)
         said.setdefault(fix, place)
         if look.verbose:
             from graphdoctor.report import varied

@@ -14,7 +14,8 @@ import libcst as cst
 from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.static.domain.events import Block, Build, Call, Compile, Event, Site
 from graphdoctor.static.domain.frames import BlockNode, Frame, FrameFlags, Names
-from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo, Project
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
+from graphdoctor.static.domain.project import Project
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.domain.value_functions import as_arguments, join, kinds
 from graphdoctor.static.domain.values import Const, ExternalObject, Instance, SkippedDefault, Value

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.program import ModuleInfo
 from graphdoctor.static.domain.torch_tables import within
 from graphdoctor.static.domain.value_functions import options
@@ -22,6 +21,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.regions.definitions import defined
 from graphdoctor.syntax.walk import walk
 
 #: Packages of datasets and samplers.

@@ -8,7 +8,6 @@ from itertools import islice
 import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
-from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
@@ -34,6 +33,7 @@ from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.data_transforms import DATASETS, draws
+from graphdoctor.static.regions.definitions import defined
 from graphdoctor.syntax.walk import find, walk
 
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 
-from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.events import Compile, Event
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.held_objects import held_objects
@@ -38,6 +37,7 @@ from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.counterparts import enter_counterparts
 from graphdoctor.static.regions.data_transforms import is_data_transform
+from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.entering import compiled_steps, default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from graphdoctor.source.files import is_file
 from graphdoctor.source.module_files import candidates
-from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.lazy_exports import exports
 from graphdoctor.static.domain.program import ModuleInfo
 from graphdoctor.static.domain.values import Class
+from graphdoctor.static.regions.definitions import defined
 
 
 def superseded(module: ModuleInfo) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator
 
 import libcst as cst
 
-from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.program import ModuleInfo
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Class, Function
+from graphdoctor.static.regions.definitions import defined
 from graphdoctor.syntax.walk import walk
 
 #: A call of ``compile`` in a text: most files that have the word have none. A pattern that begins with plain text is

@@ -29,6 +29,7 @@ def test_a_number_at_the_limit_did_not_become_dynamic(at_limit: bool, text: str)
             "set it once, before the first call",
         ),
         ("L['self'].width == 8  # y = x * self.width  # net.py:5 in forward", (1,), "set it once, before the model"),
+        ("not ___dict_contains('scale', L['self'].__dict__)", (1,), "set it before the first call"),
     ],
 )
 def test_what_the_first_call_fills_is_to_be_filled_before(guard: str, calls: tuple[int, ...], text: str) -> None:

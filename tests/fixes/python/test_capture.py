@@ -50,3 +50,12 @@ def test_several_settings_need_one_import(tmp_path: Path, before: str, after: st
     assert len(chosen) == 2 and not dropped
     text = fixed_texts({"net.py": before + NET}, chosen)["net.py"]
     assert text.startswith(after)
+
+
+def test_the_reason_says_that_a_setting_reaches_other_compiled_code(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(IMPORT + NET)
+    reasons = [found.fix.reason for found in analyse([(file, "net.py")]).findings if found.fix is not None]
+    assert len(reasons) == 2
+    for reason in reasons:
+        assert reason.endswith("every compiled call of the process, and one that only broke without it may fail.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from graphdoctor.breaks.guards import remove_break
 from graphdoctor.model.findings import Diagnosis, Fix, Location
 from graphdoctor.model.runs import Sweep
 from graphdoctor.report.escaping import width
@@ -169,6 +170,23 @@ def test_the_same_advice_for_several_recompiles_is_said_once(rich: Diagnosis) ->
     shown = " ".join(text.split())
     assert shown.count("help: pad to a few sizes") == 1
     assert "help: as for model.py:17 " in shown and "help: pass a tensor" in shown
+
+
+def test_many_recompiles_of_one_graph_break_are_counted(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    first = replace(run.recompiles[0], line=30, remedy=remove_break("model.py:9"), verified_compilations=None)
+    several = tuple(replace(first, line=line, guard=f"{first.guard} {line}") for line in (31, 32, 33))
+    other = replace(first, line=19, remedy="pass a tensor")
+    diagnosis = replace(rich, dynamic=(replace(run, recompiles=(first, *several[:2], other)),))
+    shown = " ".join(terminal.render(diagnosis).split())
+    assert shown.count("help: as for model.py:30 ") == 2 and "more causes" not in shown
+    diagnosis = replace(rich, dynamic=(replace(run, recompiles=(first, *several, other)),))
+    shown = " ".join(terminal.render(diagnosis).split())
+    more = "3 more causes that end with this graph break, at model.py:31, model.py:32, "
+    assert f"{more}model.py:33; --verbose lists them" in shown
+    assert "model.py:31: recompiles" not in shown and "help: pass a tensor" in shown
+    assert "model.py:31: recompiles" in terminal.render(diagnosis, VERBOSE)
 
 
 def test_what_the_tool_says_of_itself_is_verbose(rich: Diagnosis) -> None:

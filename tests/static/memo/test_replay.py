@@ -10,7 +10,8 @@ import pytest
 from graphdoctor.lint.audience import Audience, Checks
 from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.engine import Analysis
-from graphdoctor.static.domain.program import ModuleInfo, Project, Scope
+from graphdoctor.static.domain.program import ModuleInfo, Scope
+from graphdoctor.static.domain.project import Project
 from graphdoctor.static.interp.interpreter import EventSink, Interpreter
 from graphdoctor.static.memo.replay import CallCache
 from graphdoctor.static.regions.regions import interpret

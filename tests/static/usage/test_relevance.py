@@ -7,7 +7,7 @@ import pytest
 
 from graphdoctor.lint.engine import module_of
 from graphdoctor.source.files import read
-from graphdoctor.static.domain.program import Project
+from graphdoctor.static.domain.project import Project
 from graphdoctor.static.interp.interpreter import EventSink, Interpreter
 from graphdoctor.static.usage.modules import Modules
 from graphdoctor.static.usage.relevance import Answers, Relevance

@@ -1,0 +1,16 @@
+"""Columns of a trace count in the line without its indentation; those of a report in the line as it is written."""
+
+from pathlib import Path
+
+from graphdoctor.breaks.grouping import RawEvent, RawFrame
+from graphdoctor.breaks.job_locations import Sources
+
+
+def test_columns_count_in_the_line_as_it_is_written(tmp_path: Path) -> None:
+    """Also those of the frames above what is compiled: a break inside a library is told at the user's call there."""
+    file = tmp_path / "net.py"
+    file.write_text("def step(x):\n    with no_grad():\n        y = net(x)\n    return y\n")
+    call, inside = RawFrame(str(file), 3, 5, "step"), RawFrame("/gone/contextlib.py", 105, 20, "inner")
+    event = RawEvent("message", "resume", (call,), (call, inside))
+    placed = Sources({(str(file), 3): "y = net(x)"}).placed(event)
+    assert [frame.column for frame in (*placed.above, *placed.traced)] == [13, 13, None]
