@@ -213,6 +213,7 @@ def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
 """,
     """\
+# torch !=2.9,!=2.10
 import torch.nn as nn
 
 
@@ -409,6 +410,7 @@ class Net(nn.Module):
         return x
 """,
     """\
+# torch >=2.9
 import torch.nn as nn
 
 
