@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -42,7 +41,7 @@ class Outermost:
         self._call: Callable[..., Any] = nn.Module.__call__
         self._met: set[str] = set()
         #: Beside the modules: what is stored in a module changes what is compiled around it.
-        self._compiled: WeakKeyDictionary[nn.Module, Callable[..., Any]] = WeakKeyDictionary()
+        self._compiled: dict[nn.Module, Callable[..., Any]] = {}
         self._methods: set[tuple[type[nn.Module], str]] = set()
 
     def install(self) -> None:

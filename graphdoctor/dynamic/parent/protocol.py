@@ -77,7 +77,8 @@ class RunRequest:
     #: with ``repeat`` to find out what differs between two runs of the same code.
     varied: bool = False
     repeat: bool = False
-    #: Whether all optional checks run, each size is varied by itself, and estimates of the time are ignored.
+    #: Whether all optional checks run, also those that are estimated to take too long, and calls are repeated with
+    #: another value of each size.
     deep: bool = False
     part: Part = "all"
     runs: tuple[DynamicRun, ...] = ()

@@ -44,7 +44,7 @@ def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs
 
 
 #: Functions of numpy whose arrays have one dimension.
-_ONE = torch_tables.words("arange flatnonzero unique hanning hamming blackman bartlett kaiser ravel")
+_ONE = torch_tables.words("arange flatnonzero hanning hamming blackman bartlett kaiser ravel")
 
 #: Those of which the arrays have one dimension where no axis is given, and the position of the axis.
 _FLAT = {"append": 2, "repeat": 2, "cumsum": 1, "cumprod": 1}
@@ -62,7 +62,8 @@ _KEEPING = torch_tables.words(
 
 def of_array(name: str, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:
     """The number of dimensions of the array that the function ``name`` of numpy gives."""
-    if name in _ONE:
+    if name in _ONE or (name == "unique" and not kwargs):
+        # With keywords it may give a tuple, or the rows of an array.
         return 1
     if name in _FLAT and "axis" not in kwargs and 0 < len(args) <= _FLAT[name]:
         return 1
@@ -72,7 +73,7 @@ def of_array(name: str, args: tuple[Value, ...], kwargs: Mapping[str, Value]) ->
         return 1 if _is_int(args[0]) else _spelled(args[:1])
     if name == "permutation" and args and _is_int(args[0]):
         return 1
-    if name in ("concatenate", "hstack") and args and isinstance(args[0], Seq) and args[0].items:
+    if name == "concatenate" and args and isinstance(args[0], Seq) and args[0].items:
         args = args[0].items
     elif name not in _KEEPING:
         return None

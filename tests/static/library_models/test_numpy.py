@@ -85,12 +85,14 @@ def test_sizes_of_arrays_that_are_read(events, size, count):
 ARRAYS = [
     "np.arange(3)", "np.linspace(0, 2, 3).round().astype(np.int64)[::-1].copy()", "np.zeros(3, dtype=int)",
     "np.append(np.arange(2), 1)", "np.cumsum([1, 1])", "np.concatenate([np.arange(2), np.arange(2)])",
-    "np.sort(np.arange(3))", "np.clip(np.arange(3), 0, 2)", "np.arange(4).reshape(2, 2)[0]",
+    "np.sort(np.arange(3))", "np.unique(np.arange(3))", "np.clip(np.arange(3), 0, 2)", "np.arange(4).reshape(2, 2)[0]",
 ]  # fmt: skip
 ROWS = [
     "np.zeros((2, 2), dtype=int)",
     "np.append(np.zeros((1, 2), dtype=int), [[1, 0]], 0)",
     "np.stack([np.arange(2)])",
+    "np.unique(np.arange(3), return_counts=True)",
+    "np.hstack([np.zeros((1, 2), dtype=int)])",
 ]
 
 
