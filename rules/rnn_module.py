@@ -3,7 +3,8 @@
 What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN`, of a subclass of one, or of their methods (`flatten_parameters`) in
 compiled code, or a setting or weight of one that is read there (`self.rnn.num_layers`, `self.rnn.weight_hh_l0`), or
 the layer itself (`rnn = self.rnn`, `isinstance(self.rnn, nn.LSTM)`). Also what goes through the parameters or layers
-of a model until it comes to one (`list(self.parameters())`, `next(self.parameters())` where it is the first layer).
+of a model until it comes to one (`list(self.parameters())`, `next(self.parameters())` where it is the first layer),
+and methods that call each layer in it (`self.encoder.eval()`, `self.zero_grad()`).
 
 Why: Dynamo refuses to trace these layers (`torch._dynamo.config.allow_rnn` is off, because unrolling them
 makes compilation slow). What the calling function did before is compiled, and the rest of it runs uncompiled; in a
@@ -43,6 +44,12 @@ ENDS_FUNCTION = "<2.15"
 #: Methods that give what is in a module one by one: as long as they are read, they go on.
 _WALKS = frozenset(
     f"{prefix}{items}" for prefix in ("", "named_") for items in ("parameters", "buffers", "modules", "children")
+)
+
+#: Methods that call themselves on each layer in a module, or go through all of its parameters.
+_OF_ALL = frozenset(
+    {"apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half", "load_state_dict", "requires_grad_"}
+    | {"share_memory", "state_dict", "to", "train", "type", "zero_grad"}
 )
 
 #: A method that only these layers have, of an object nothing is known of: ``getattr(nn, kind)(...)``.
@@ -443,8 +450,8 @@ def check_call(event: Call) -> Hit | None:
         return Hit(
             event,
             f"{code(event)} goes through a recurrent layer, which Dynamo does not trace",
-            "keep what is needed of it in `__init__`, take a device or dtype from an input (`x.device`), or set "
-            "`torch._dynamo.config.allow_rnn = True`",
+            "call it outside the compiled code, keep what is needed of it in `__init__`, take a device or dtype from "
+            "an input (`x.device`), or set `torch._dynamo.config.allow_rnn = True`",
             "likely" if event.site.conditional else "certain",
             consequence=leaves_function(event),
         )
@@ -462,9 +469,13 @@ def check_call(event: Call) -> Hit | None:
 
 
 def _meets_recurrent(event: Call) -> bool:
-    """Whether ``self.parameters()`` or the like comes to a recurrent layer, as far as it is read."""
+    """Whether ``self.parameters()``, ``self.eval()`` or the like comes to a recurrent layer, as far as it is read."""
     owner, _, method = event.qualname.rpartition(".")
-    if owner != "torch.nn.Module" or method not in _WALKS or event.kwargs or not isinstance(event.receiver, Instance):
+    if owner != "torch.nn.Module" or not isinstance(event.receiver, Instance):
+        return False
+    if method in _OF_ALL:
+        return any(map(_is_recurrent, submodules(event.receiver)))
+    if method not in _WALKS or event.kwargs:
         return False
     found = list((children if "children" in method else submodules)(event.receiver))
     if not _reads_one(event):

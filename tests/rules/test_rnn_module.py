@@ -27,6 +27,27 @@ class Net(nn.Module):
 #: Behind a layer that has parameters, and inside a container.
 BEHIND = SOURCE.replace("self.rnn = nn.LSTM(4, 4)", "self.layers = nn.Sequential(nn.Linear(4, 4), nn.LSTM(4, 4))")
 
+#: In a module of one's own.
+INSIDE = """\
+import torch.nn as nn
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(4, 4)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = Encoder()
+
+    def forward(self, x):
+        read = {read}
+        return x + 1
+"""
+
 
 @pytest.mark.parametrize(
     "read",
@@ -53,6 +74,25 @@ def test_what_goes_through_the_layers_breaks_where_it_comes_to_a_recurrent_one(
     tmp_path: Path, source: str, read: str
 ) -> None:
     _compare(tmp_path, source.format(read=read))
+
+
+@pytest.mark.parametrize("source", [SOURCE, INSIDE])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "self.eval()", "self.train(False)", "self.apply(lambda part: None)", "self.zero_grad()", "self.to(x.device)",
+        "self.float()", "self.state_dict()", "self.requires_grad_()", "self.get_parameter", "self.compile",
+        "self.register_buffer('kept', x)", "self.extra_repr()",
+    ],
+)  # fmt: skip
+def test_methods_that_go_through_all_layers(tmp_path: Path, source: str, call: str) -> None:
+    _compare(tmp_path, source.format(read=call))
+
+
+@pytest.mark.parametrize("call", ["self.linear.eval()", "self.rnn.eval()", "self.linear.to(x.device)"])
+def test_methods_of_a_single_layer(tmp_path: Path, call: str) -> None:
+    linear = SOURCE.replace("self.rnn =", "self.linear = nn.Linear(4, 4)\n        self.rnn =")
+    _compare(tmp_path, linear.format(read=call))
 
 
 def test_a_loop_that_is_left_may_not_come_to_the_layer(tmp_path: Path) -> None:
