@@ -63,13 +63,16 @@ class Cause:
 def causes(calls: Sequence[Call]) -> list[Cause]:
     """The distinct causes, in the order in which they came up."""
     frames = {start.frame: (start.path, start.line) for call in calls for start in call.recording.starts}
+    # What runs in each round of a loop behind a break is compiled again in the first call already.
+    first = calls[0].recording.recompiles if calls else ()
+    repeated = {frames[failed.frame] for failed in first if failed.frame in frames}
     found: dict[tuple[object, ...], Cause] = {}
     for number, (previous, call) in enumerate(pairwise(calls), 1):
         started = {(start.frame, start.attempt) for start in call.recording.starts}
         changed = changes(previous.inputs, call.inputs)
         for failed in call.recording.recompiles:
             code = frames[failed.frame]
-            is_shared = call.is_called_inside(code)
+            is_shared = code in repeated or call.is_called_inside(code)
             at_limit = (failed.frame, failed.attempt) not in started
             kept = next((key for key, each in found.items() if each.code == code and each.guard.kind in _KEPT), None)
             if at_limit and is_shared and kept is not None:
