@@ -261,9 +261,23 @@ def _writes(loop: cst.For | cst.While, event: CompiledCall) -> list[cst.Assign]:
         target = node.targets[0].target if isinstance(node, cst.Assign) else None
         if not isinstance(node, cst.Assign) or not isinstance(target, cst.Attribute):
             continue
-        if target.value.deep_equals(callee) and target.attr.value in read:
+        if target.value.deep_equals(callee) and target.attr.value in read and not _is_float(node.value):
             found.append(node)
     return found
+
+
+def _is_float(node: cst.BaseExpression) -> bool:
+    """Whether arithmetic gives a float, as far as its operators and constants show: the second one becomes dynamic."""
+    parts = list(walk(node))
+    return any(
+        isinstance(part, (cst.Divide, cst.Float)) or (isinstance(part, cst.Name) and part.value == "float")
+        for part in parts
+    ) and not any(isinstance(part, (cst.Comparison, cst.FloorDivide)) or _rounds(part) for part in parts)
+
+
+def _rounds(node: cst.CSTNode) -> bool:
+    called = node.func if isinstance(node, cst.Call) else None
+    return isinstance(called, cst.Name) and called.value in ("int", "round", "len")
 
 
 def _attributes(module: Instance) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from graphdoctor.lint.engine import analyse
 
@@ -93,3 +94,40 @@ def test_a_number_that_decides_is_no_tensor(tmp_path: Path, use: str, suggestion
     )
     (finding,) = analyse([(file, "run.py")]).findings
     assert (finding.rule, finding.suggestion[: len(suggestion)]) == ("GD704", suggestion)
+
+
+WRITTEN = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = {first}
+
+    def forward(self, x):
+        return x * self.scale
+
+
+net = torch.compile(Net(), backend="eager")
+for step in range(6):
+    net.scale = {value}
+    net(torch.ones(4))
+"""
+
+
+@pytest.mark.parametrize("first", ["0", "1.0"])
+@pytest.mark.parametrize(
+    "value",
+    ["step", "step + 1", "step / 10", "0.1 * step", "float(step)", "int(step * 1.5)", "step // 2", "max(0, step)"],
+)
+def test_floats_of_an_attribute_become_dynamic_and_ints_do_not(tmp_path: Path, first: str, value: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(WRITTEN.format(first=first, value=value))
+    reported = [f.rule for f in analyse([(file, "net.py")]).findings]
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    exec(compile(file.read_text(), str(file), "exec"), {})
+    compilations = torch._dynamo.utils.counters["frames"]["total"]
+    assert reported == (["GD704"] if compilations > 2 else [])
