@@ -16,7 +16,16 @@ from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, MODULE_BASE_NAMES
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import ExternalObject, Instance, Tensor, Unknown, Value
-from graphdoctor.static.usage.events import MISSING, Operation, Store, Timed, TrackedObject, Use, backend, dotted
+from graphdoctor.static.usage.events import (
+    MISSING,
+    Operation,
+    Store,
+    Timed,
+    TrackedObject,
+    Use,
+    backend,
+    dotted,
+)
 from graphdoctor.syntax.walk import find, walk
 from graphdoctor.target_torch.compile_names import is_known
 

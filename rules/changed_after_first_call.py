@@ -13,9 +13,10 @@ Fix: Do it before the first call; the customary order is quantise, shard, compil
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import FULLY_SHARD, Operation, TrackedObject, Use, compiled, together, unwrapped
+from graphdoctor.static.usage.events import FULLY_SHARD, Operation, TrackedObject, Use, together, unwrapped
 from graphdoctor.static.usage.known_calls import QUANTISE
 
+from ._compiled import is_compiled_call
 from ._shared import code
 
 CODE = "GD607"
@@ -166,7 +167,8 @@ def check_use(event: Use) -> Hit | None:
     if step.name in FULLY_SHARD and wraps:
         # It becomes another class around the compiled call, which stays.
         return None
-    called = next((s for s in tracked.steps if _is_compiled_call(s, tracked)), None)
+    number = unwrapped(tracked).number
+    called = next((s for s in tracked.steps if is_compiled_call(s, number)), None)
     sure = together(called.path, step.path) if called is not None else None
     return sure and Hit(
         event,
@@ -203,11 +205,3 @@ def _device(step: Operation) -> str:
         return step.name[1:]
     device = step.argument(0, "device") if step.name == ".to" else None
     return device.value.partition(":")[0] if device is not None and isinstance(device.value, str) else ""
-
-
-def _is_compiled_call(step: Operation, tracked: TrackedObject) -> bool:
-    """Whether a step calls ``tracked``, compiled by then. A call of a wrapper is among the steps of the model in it."""
-    called = step.receiver if step.name == ".__call__" else None
-    if called is None or compiled(called) is None:
-        return False
-    return unwrapped(called).number == unwrapped(tracked).number

@@ -31,12 +31,12 @@ from graphdoctor.static.usage.events import (  # fmt: skip
     Use,
     compiled,
     dotted,
-    target,
     together,
     unwrapped,
 )
 from graphdoctor.syntax.walk import find, walk
 
+from ._compiled import is_on, made_as, wrapper
 from ._shared import code, deals_with_prefix, is_handled, is_module
 
 CODE = "GD634"
@@ -427,7 +427,7 @@ def check_use(event: Use) -> Hit | None:
         words = f"{code(event)} raises: what `torch.compile` gives for a model has no items"
     name = dotted(model.node)
     advice = "do it before the model is compiled"
-    if name and _wrapper(model) is not None and is_module(unwrapped(model)):
+    if name and wrapper(model) is not None and is_module(unwrapped(model)):
         advice = f"give it what was compiled: `{name}._orig_mod`"
     return sure and Hit(event, words, advice, sure)
 
@@ -451,43 +451,24 @@ def _given(step: Operation) -> TrackedObject | None:
 def _refused(step: Operation, model: TrackedObject) -> Operation | None:
     """What compiled the model, if that makes the call raise."""
     inside = model
-    while inside.inner is not None and _made_as(inside, *_PARALLEL):
+    while inside.inner is not None and made_as(inside, *_PARALLEL):
         inside = inside.inner
-    wrapper = _wrapper(inside)
+    around = wrapper(inside)
     if step.name in SYMBOLIC:
-        return _wrapper(model)
+        return wrapper(model)
     if step.name in ITEMS or step.name in OWN_PARAMETER:
-        return _wrapper(model) if _is_module(model) else None
+        return wrapper(model) if _is_module(model) else None
     if step.name == SCRIPT:
         # A compiled function is scripted as it was before.
-        return wrapper if wrapper is not None and _is_module(inside) else None
-    by = wrapper or compiled(model)
-    return by if by is not None and _is_on(by) else None
+        return around if around is not None and _is_module(inside) else None
+    by = around or compiled(model)
+    return by if by is not None and is_on(by) else None
 
 
 def _is_module(wrapper: TrackedObject) -> bool:
     inner = unwrapped(wrapper)
     used = any(step.name in _OF_MODULES and step.receiver is not None for step in wrapper.steps)
     return is_module(inner) or (used and not isinstance(inner.code, Function))
-
-
-def _wrapper(tracked: TrackedObject) -> Operation | None:
-    """The call of ``torch.compile`` that made the object."""
-    by = _made_as(tracked, "torch.compile")
-    return by if by is not None and _is_on(by) else None
-
-
-def _is_on(step: Operation) -> bool:
-    return "disable" not in step.kwargs or step.option("disable") is False
-
-
-def _made_as(tracked: TrackedObject, *names: str) -> Operation | None:
-    """The call of one of ``names`` that wrapped what is inside into the object."""
-    inner = tracked.inner
-    if inner is None or not inner.number:
-        return None
-    wraps = (step for step in tracked.steps if step.name in names and (wrapped := target(step)) is not None)
-    return next((step for step in wraps if (wrapped := target(step)) and wrapped.number == inner.number), None)
 
 
 def _is_optional(event: Use, by: Operation) -> bool:
@@ -510,8 +491,8 @@ def _class_test(event: Use) -> Hit | None:
     """A test of the class of the model, which the wrapper is not of."""
     step = event.step
     model = step.args[0] if step.args else None
-    by = _wrapper(model) if model is not None and not model.unsure else None
-    if model is None or model.inner is None or by is None or _knows_wrapper(event) or _is_optional(event, by):
+    by = wrapper(model) if model is not None and not model.unsure else None
+    if model is None or model.inner is None or by is None or _knowswrapper(event) or _is_optional(event, by):
         return None
     place: cst.CSTNode | None = event.node
     answer = False
@@ -528,7 +509,7 @@ def _class_test(event: Use) -> Hit | None:
     return sure and Hit(event, words, advice, sure, place, severity="warning")
 
 
-def _knows_wrapper(event: Use) -> bool:
+def _knowswrapper(event: Use) -> bool:
     return "OptimizedModule" in event.site.module.text or deals_with_prefix(event)
 
 
@@ -558,7 +539,7 @@ def _is_of(inner: TrackedObject, asked: TrackedObject) -> bool:
         return inner.made_of is not None and any(each.node is asked.code.node for each in _lineage(inner.made_of))
     if inner.made_of is not None:
         return asked.name in inner.made_of.roots
-    return asked.name == inner.made_by if inner.inner is None else _made_as(inner, asked.name) is not None
+    return asked.name == inner.made_by if inner.inner is None else made_as(inner, asked.name) is not None
 
 
 def _class_name(inner: TrackedObject) -> str:

@@ -58,6 +58,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("gd630_compile_call", 0),
         ("gd631_logs", [True, False]),
         ("gd635_suppressed", ["BackendCompilerFailed", "", "BackendCompilerFailed"]),
+        ("gd636_hooks", [1, 0, 1]),
+        ("gd637_names", [False, True, True]),
         ("gd701_numbers", [8, 2]),
         ("gd623_first_call", [1, 0]),
         ("gd625_lengths", [8, "FailOnRecompileLimitHit", 2]),

@@ -72,3 +72,32 @@ def gd635_suppressed() -> list[str]:
             return raised(lambda: model(X)).partition(":")[0]
 
     return [call(False), call(True), call(True, fullgraph=True)]
+
+
+@claim
+def gd636_hooks() -> list[int]:
+    """Calls of a hook on a layer: one from before the first call, one from after it, and that with guards on hooks."""
+
+    def calls(late: bool, skip: bool) -> int:
+        torch._dynamo.reset()
+        seen: list[int] = []
+        net = Net()
+        model = compiled(net)
+        with torch._dynamo.config.patch(skip_nnmodule_hook_guards=skip):
+            if late:
+                model(X)
+            next(net.children()).register_forward_hook(lambda *_: seen.append(1))
+            model(X)
+        return len(seen)
+
+    return [calls(False, True), calls(True, True), calls(True, False)]
+
+
+@claim
+def gd637_names() -> list[bool]:
+    """Whether all names begin with those of the model: of the wrapper, of what is in it, and compiled in place."""
+    wrapped, in_place = torch.compile(Net()), Net()
+    in_place.compile()
+    names = {name for name, _ in Net().named_parameters()}
+    models: list[Any] = [wrapped, wrapped._orig_mod, in_place]
+    return [{name for name, _ in model.named_parameters()} == names for model in models]

@@ -12,6 +12,7 @@ from graphdoctor.static.domain.value_functions import join, may_be_tensor, optio
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
+    Compiled,
     Const,
     External,
     ExternalObject,
@@ -131,8 +132,9 @@ def put_back(interpreter: Interpreter, target: cst.BaseExpression, value: Value)
             scope.names[target.value] = value
     elif type(target) is cst.Attribute:
         for option in options(expressions.evaluate(interpreter, target.value)):
-            if isinstance(option, Instance) and target.attr.value in option.attrs:
-                option.attrs[target.attr.value] = value
+            holder = option.target if isinstance(option, Compiled) else option
+            if isinstance(holder, Instance) and target.attr.value in holder.attrs:
+                holder.attrs[target.attr.value] = value
 
 
 def count_dimensions(interpreter: Interpreter, target: cst.BaseExpression, shape: cst.BaseExpression) -> None:

@@ -75,6 +75,9 @@ _DATA = (Const, LazyText, Mapping, PythonValue, Seq, Tensor)
 
 
 def _compiled_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Compiled, name: str) -> Value:
+    if name == "register_forward_hook":
+        # The wrapper calls its own hooks, outside compiled code.
+        return UNKNOWN
     found = read_attribute(interpreter, node, receiver.target, name)
     return Compiled(found, receiver.fullgraph) if name in ("forward", "__call__") else found
 
