@@ -59,3 +59,21 @@ def test_a_length_that_differs_between_the_calls_of_a_submodule_is_not_to_be_kep
 
     (cause,) = causes([call(0), call(1, Failed(1, 1, (f"1/0: {guard}",)))])
     assert (advice(cause) or "").startswith(start)
+
+
+@pytest.mark.parametrize(("rounds", "start"), [(2, "remove the graph breaks"), (1, "keep `requires_grad`")])
+def test_what_a_loop_runs_in_each_round_is_compiled_again_for_the_break_in_it(
+    tmp_path: Path, rounds: int, start: str
+) -> None:
+    """The function is the one that is compiled as a whole, so what runs several times is the rest of it."""
+    file = str(tmp_path / "net.py")
+    guard = "1/0: tensor 'state' requires_grad mismatch. expected requires_grad={}"
+
+    def call(number: int) -> Call:
+        starts = [Start(1, number * rounds + each, file, 5) for each in range(rounds)]
+        first = 1 if number == 0 else 0
+        failed = [Failed(1, start.attempt, (guard.format(start.attempt % 2),)) for start in starts[first:]]
+        return Call(Recording(starts=starts, recompiles=failed), frozenset({"x"}), {}, NOTHING, whole=(file, 5, 9))
+
+    (cause,) = causes([call(0), call(1)])
+    assert (advice(cause) or "").startswith(start)

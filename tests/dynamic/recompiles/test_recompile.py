@@ -348,26 +348,6 @@ def test_what_distinguishes_the_calls_of_a_helper_is_no_cause_either() -> None:
     assert [cause.remedy for _, causes in found for cause in causes if "contiguous" in (cause.remedy or "")] == []
 
 
-class Halting(nn.Module):
-    """What follows the break at its loop runs in each round, at first with a tensor that no layer made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(8, 8)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        state, states = torch.zeros_like(x), []
-        while len(states) < 4 and not (state > 9).all():
-            state = self.layer(x + state)
-            states.append(state)
-        return torch.stack(states)
-
-
-def test_rounds_of_a_loop_behind_a_break_are_no_cause_of_their_own() -> None:
-    found = recompiles(Halting, lambda: [(torch.rand(rows, 8),) for rows in (3, 3, 4, 5)])
-    assert [each.kind for each in found] == ["size"]
-
-
 class Counted(nn.Module):
     """Counts its calls, and is compiled by itself after the break of ``Broken``."""
 
