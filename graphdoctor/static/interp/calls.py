@@ -48,6 +48,7 @@ from graphdoctor.static.library_models import (
     type_checkers,
     wrappers,
 )
+from graphdoctor.static.library_models.method_call import MethodCall
 from graphdoctor.static.memo.summaries import call_key
 
 Kwargs = dict[str, Value]
@@ -101,7 +102,7 @@ def _call_unknown(
     if interpreter.frame.compiled and is_reduction(func.attr.value, (*args, *kwargs)):
         return Tensor(ndim=0)
     if takes_a_dimension(func.attr.value, kwargs):
-        return methods.call_method(interpreter, node, UNKNOWN, func.attr.value, args, kwargs, used)
+        return methods.call_method(interpreter, MethodCall(node, UNKNOWN, func.attr.value, args, kwargs, used))
     interpreter.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
     if func.attr.value == "parameters" and not args:
         # Only modules have parameters.
@@ -407,7 +408,7 @@ _CALLS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, tuple[Value, 
         interpreter, node, callee.qualname, args, kwargs, used
     ),
     Method: lambda interpreter, node, callee, args, kwargs, used: methods.call_method(
-        interpreter, node, callee.receiver, callee.name, args, kwargs, used
+        interpreter, MethodCall(node, callee.receiver, callee.name, args, kwargs, used)
     ),
     Partial: lambda interpreter, node, callee, args, kwargs, used: apply(
         interpreter, node, callee.function, (*callee.args, *args), {**dict(callee.kwargs), **kwargs}, used
