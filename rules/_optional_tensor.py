@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.fixes.rows.selected_rows import question
+from graphdoctor.fixes.rows.selected_rows import rows_test
 from graphdoctor.static.domain.events import Truth
 from graphdoctor.syntax.walk import walk
 
@@ -35,7 +35,7 @@ def advice(event: Truth) -> str:
 
 def _asks_of(target: cst.BaseExpression, branch: cst.If) -> bool:
     """``if not mask.any(): mask = None``."""
-    asked = question(branch.test)
+    asked = rows_test(branch.test)
     is_all = branch.orelse is None and len(branch.body.body) == 1
     return is_all and asked is not None and asked.is_mask and not asked.some and asked.of.deep_equals(target)
 

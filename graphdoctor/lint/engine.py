@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from graphdoctor.breaks.consequence import where_recorded, with_fullgraph
+from graphdoctor.breaks.measured_costs import where_recorded, with_fullgraph
 from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.suggest import suggest
