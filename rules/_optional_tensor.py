@@ -12,7 +12,7 @@ from graphdoctor.syntax.walk import walk
 
 from ._shared import function_named
 
-_KEEP_MASK = "drop the test and keep `{}`: a mask that is nowhere true changes nothing where the code applies it"
+_KEEP_MASK = "drop the test and keep `{}`: a mask that is false everywhere changes nothing where the code applies it"
 _KEEP_TENSOR = (
     "`torch.where` cannot give None: make `{}` a tensor in each case, one that changes nothing where it is applied, "
     "and drop the test"

@@ -424,7 +424,7 @@ def check_use(event: Use) -> Hit | None:
     sure = same_run(by.path, step.path, "likely")
     words = f"{code(event)} raises: it gets what {_compile(by)} compiled"
     if step.name in ITEMS:
-        words = f"{code(event)} raises: what `torch.compile` gives for a model has no items"
+        words = f"{code(event)} raises: a compiled model cannot be indexed"
     name = dotted(model.node)
     advice = "do it before the model is compiled"
     if name and _wrapper(model) is not None and is_module(unwrapped(model)):
@@ -524,7 +524,7 @@ def _class_test(event: Use) -> Hit | None:
     sure = same_run(by.path, step.path, "likely") if found else None
     words = f"{code(event, place)} is {answer} once the model is compiled: `torch.compile` gives an `OptimizedModule`"
     name = dotted(model.node) or "compiled"
-    advice = f"ask about what was compiled: `{name}._orig_mod`"
+    advice = f"test what was compiled: `{name}._orig_mod`"
     return sure and Hit(event, words, advice, sure, place, severity="warning")
 
 

@@ -163,7 +163,7 @@ def test_an_optional_tensor_that_a_later_round_passes_is_asked(tmp_path, call, l
 
 @pytest.mark.parametrize(
     ("statement", "suggestion"),
-    [("break", "go through a fixed number of steps"), ("continue", "leave the test out where the rest of the round")],
+    [("break", "run a fixed number of steps"), ("continue", "drop the test where the rest of the iteration")],
 )
 def test_what_steers_a_loop_is_no_choice_of_tensors(tmp_path: Path, statement: str, suggestion: str) -> None:
     file = tmp_path / "net.py"
