@@ -92,8 +92,8 @@ def test_what_the_constructor_makes_may_be_a_list(tmp_path: Path, loop: str, sug
 @pytest.mark.parametrize(
     ("lines", "suggestion"),
     [
-        ("if not mask.any():\n    mask = None", "drop the test and keep `mask`: a mask that is nowhere true"),
-        ("if mask.sum() == 0:\n    mask = None", "drop the test and keep `mask`: a mask that is nowhere true"),
+        ("if not mask.any():\n    mask = None", "drop the test and keep `mask`: a mask that is false everywhere"),
+        ("if mask.sum() == 0:\n    mask = None", "drop the test and keep `mask`: a mask that is false everywhere"),
         ("if mask.any():\n    mask = None", "`torch.where` cannot give None: make `mask` a tensor in each case"),
         ("y = None\nif mask.any():\n    y = x", "`torch.where` cannot give None: make `y` a tensor in each case"),
         ("y: object = None\nif mask.any():\n    y = x", "`torch.where` cannot give None: make `y` a tensor"),
