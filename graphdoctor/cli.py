@@ -15,7 +15,7 @@ from typing import NoReturn
 import click
 
 from graphdoctor import __version__
-from graphdoctor.commands.common import INTERRUPTED, complain
+from graphdoctor.commands.problems import INTERRUPTED, complain
 from graphdoctor.interrupt import ending_cleanly
 
 #: The commands in the order of the help. Each is a function in the module of its name in ``graphdoctor/commands/``.

@@ -18,7 +18,7 @@ from graphdoctor.static.usage.events import (
     TrackedObject,
     compiled,
     dotted,
-    together,
+    same_run,
     unwrapped,
 )
 from graphdoctor.syntax.module import SourceModule
@@ -97,7 +97,7 @@ class Gradients:
             calls = self._following(position)
             seen |= {step.node} if calls else set()
             for group in _by_model(calls):
-                several = any(together(a.path, b.path) is not None for a in group for b in group if a is not b)
+                several = any(same_run(a.path, b.path) is not None for a in group for b in group if a is not b)
                 deeper = any(set(call.loops) - set(step.loops) for call in group)
                 if not several and not deeper:
                     yield Backward(step, tuple(group))

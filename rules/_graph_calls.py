@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.static.usage.events import Operation, compiled, together, unwrapped
+from graphdoctor.static.usage.events import Operation, compiled, same_run, unwrapped
 
 from ._shared import device_of, records_cuda_graphs
 
@@ -20,7 +20,7 @@ def calls_graphs(made: Operation, text: str) -> bool:
         return False
     if (
         step.option("disable") is True
-        or together(step.path, made.path, "likely") is None
+        or same_run(step.path, made.path, "likely") is None
         or device_of(receiver) == "cpu"
     ):
         return False

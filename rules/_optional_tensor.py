@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.fixes.rows.selected_rows import question
+from graphdoctor.fixes.rows.selected_rows import rows_test
 from graphdoctor.static.domain.events import Truth
 from graphdoctor.syntax.walk import walk
 
 from ._shared import function_named
 
-_KEEP_MASK = "drop the test and keep `{}`: a mask that is nowhere true changes nothing where the code applies it"
+_KEEP_MASK = "drop the test and keep `{}`: a mask that is false everywhere changes nothing where the code applies it"
 _KEEP_TENSOR = (
     "`torch.where` cannot give None: make `{}` a tensor in each case, one that changes nothing where it is applied, "
     "and drop the test"
@@ -35,7 +35,7 @@ def advice(event: Truth) -> str:
 
 def _asks_of(target: cst.BaseExpression, branch: cst.If) -> bool:
     """``if not mask.any(): mask = None``."""
-    asked = question(branch.test)
+    asked = rows_test(branch.test)
     is_all = branch.orelse is None and len(branch.body.body) == 1
     return is_all and asked is not None and asked.is_mask and not asked.some and asked.of.deep_equals(target)
 

@@ -13,7 +13,7 @@ Fix: Do it before the first call; the customary order is quantise, shard, compil
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import FULLY_SHARD, Operation, TrackedObject, Use, together, unwrapped
+from graphdoctor.static.usage.events import FULLY_SHARD, Operation, TrackedObject, Use, same_run, unwrapped
 from graphdoctor.static.usage.known_calls import QUANTISE
 
 from ._compiled import is_compiled_call
@@ -169,7 +169,7 @@ def check_use(event: Use) -> Hit | None:
         return None
     number = unwrapped(tracked).number
     called = next((s for s in tracked.steps if is_compiled_call(s, number)), None)
-    sure = together(called.path, step.path) if called is not None else None
+    sure = same_run(called.path, step.path) if called is not None else None
     return sure and Hit(
         event,
         f"{code(event)} changes a model that was compiled and called: its next call compiles again",

@@ -31,7 +31,7 @@ from graphdoctor.static.usage.events import (  # fmt: skip
     Use,
     compiled,
     dotted,
-    together,
+    same_run,
     unwrapped,
 )
 from graphdoctor.syntax.walk import find, walk
@@ -421,10 +421,10 @@ def check_use(event: Use) -> Hit | None:
     if model is None or by is None or is_handled(event) or _is_optional(event, by):
         return None
     # A flag that turns compiling on says nothing of when the model is exported.
-    sure = together(by.path, step.path, "likely")
+    sure = same_run(by.path, step.path, "likely")
     words = f"{code(event)} raises: it gets what {_compile(by)} compiled"
     if step.name in ITEMS:
-        words = f"{code(event)} raises: what `torch.compile` gives for a model has no items"
+        words = f"{code(event)} raises: a compiled model cannot be indexed or looped over"
     name = dotted(model.node)
     advice = "do it before the model is compiled"
     if name and wrapper(model) is not None and is_module(unwrapped(model)):
@@ -502,10 +502,10 @@ def _class_test(event: Use) -> Hit | None:
         place = comparison = _comparison(event, _class_name(model.inner))
         found = comparison is not None
         answer = comparison is not None and isinstance(comparison.comparisons[0].operator, (cst.IsNot, cst.NotEqual))
-    sure = together(by.path, step.path, "likely") if found else None
+    sure = same_run(by.path, step.path, "likely") if found else None
     words = f"{code(event, place)} is {answer} once the model is compiled: `torch.compile` gives an `OptimizedModule`"
     name = dotted(model.node) or "compiled"
-    advice = f"ask about what was compiled: `{name}._orig_mod`"
+    advice = f"test what was compiled: `{name}._orig_mod`"
     return sure and Hit(event, words, advice, sure, place, severity="warning")
 
 

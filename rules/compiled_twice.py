@@ -24,8 +24,8 @@ from graphdoctor.static.usage.events import (
     Use,
     compiled,
     compiling_setup,
+    same_run,
     target,
-    together,
 )
 
 from ._shared import code
@@ -167,11 +167,11 @@ def check_use(event: Use) -> Hit | None:
     if tracked is None:
         return None
     if first is not None:
-        sure = together(first.path, step.path)
+        sure = same_run(first.path, step.path)
         return sure and Hit(event, f"{code(event)} compiles what is already compiled", "keep one of the two", sure)
     launched = next((s for s in tracked.steps if compiling_setup(s)), None)
     if launched is not None:
-        sure = together(launched.path, step.path)
+        sure = same_run(launched.path, step.path)
         words = f"{code(event)} compiles what `{launched.name[1:]}` of the Accelerator compiled"
         return sure and Hit(event, words, "remove it, or the Accelerator's `dynamo_plugin`", sure)
     if _rebound(event, tracked):
@@ -186,7 +186,7 @@ def _prepared(event: Use) -> Hit | None:
         return None
     for tracked in step.args:
         own = compiled(tracked)
-        sure = together(own.path, step.path) if own is not None else None
+        sure = same_run(own.path, step.path) if own is not None else None
         if sure:
             words = (
                 f"the model is compiled before {code(event)}, so the compile settings of the Accelerator are ignored"

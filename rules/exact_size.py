@@ -36,7 +36,7 @@ WORDING = {
 ADVICE = {
     "range": "work on the whole tensor, or pad to a few sizes before the call",
     "iterate": "work on the whole tensor, or pad to a few sizes before the call",
-    "compare": "decide before the call; of what is kept for the last size, make one for the greatest in `__init__`",
+    "compare": "decide before the call; make what is rebuilt for each size once in `__init__`, for the largest size",
 }
 
 VARIANTS = """

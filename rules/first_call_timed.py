@@ -20,7 +20,7 @@ import re
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, Timed, together
+from graphdoctor.static.usage.events import Operation, Timed, same_run
 from graphdoctor.syntax.walk import find, walk
 
 from ._shared import assigned, code, function_named, speaks_of
@@ -177,7 +177,7 @@ def check_timed(event: Timed) -> Hit | None:
         # What was compiled elsewhere may have been called since.
         here = made is not None and made.order > event.since
         if made is not None and here and not any(_touches(earlier, step) for earlier in event.before):
-            sure = together(made.path, step.path)
+            sure = same_run(made.path, step.path)
             words = f"{code(event)} includes the first call of a compiled function, which compiles it"
             return sure and Hit(event, words, "call it before the clock starts", "likely")
     return None

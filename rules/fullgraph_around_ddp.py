@@ -24,8 +24,8 @@ from graphdoctor.static.usage.events import (  # fmt: skip
     TrackedObject,
     Use,
     compiled,
+    same_run,
     target,
-    together,
     unwrapped,
 )
 from graphdoctor.static.usage.known_calls import SETUPS
@@ -188,14 +188,14 @@ def check_use(event: Use) -> Hit | None:
         return None
     wrapped = tracked.find(*DDP, *FSDP)
     if wrapped is not None:
-        sure = together(wrapped.path, step.path)
+        sure = same_run(wrapped.path, step.path)
         name = wrapped.name.rpartition(".")[2]
         words = f"{code(event)} raises on the first call: `{name}` has a graph break of its own"
         return sure and Hit(event, words, "put compile inside: `DDP(torch.compile(model, fullgraph=True))`", sure)
     part = next((s for s in event.before if s.name in FULLY_SHARD and _is_part(s.argument(0, "module"), tracked)), None)
     if part is None or tracked.find(*FULLY_SHARD) is None:
         return None
-    sure = together(part.path, step.path)
+    sure = same_run(part.path, step.path)
     words = f"{code(event)} raises on the first call: the hooks of `fully_shard` on a part of the model break the graph"
     return sure and Hit(
         event, words, "leave `fullgraph` out, or compile the parts: `part.compile(fullgraph=True)`", sure
@@ -218,7 +218,7 @@ def _set_up(event: Use) -> Hit | None:
     strategy = fabric.argument(1, "strategy")
     if strategy is None or not _is_ddp(strategy) or step.option("_reapply_compile") is False:
         return None
-    sure = together(own.path, step.path)
+    sure = same_run(own.path, step.path)
     words = f"{code(event)} compiles around the `DistributedDataParallel` that it makes: `fullgraph=True` raises there"
     return sure and Hit(event, words, "pass `_reapply_compile=False`, or leave `fullgraph` out", sure)
 

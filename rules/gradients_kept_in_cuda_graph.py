@@ -23,7 +23,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiled, plugin, together
+from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiled, plugin, same_run
 from graphdoctor.syntax.walk import walk
 
 from ._gradients import Backward, Gradients, is_parallel, trains
@@ -222,7 +222,7 @@ def _keeps(step: Operation) -> bool:
 
 def _concerns(step: Operation, event: Use, backward: Backward) -> bool:
     """Whether a `zero_grad()` is of the model of a backward pass, in one run with it."""
-    if together(step.path, backward.step.path, "likely") is None:
+    if same_run(step.path, backward.step.path, "likely") is None:
         return False
     is_of = trains(step, backward.model)
     if is_of is not None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, TrackedObject, Use, together, unwrapped
+from graphdoctor.static.usage.events import Operation, TrackedObject, Use, same_run, unwrapped
 from graphdoctor.syntax.walk import find, walk
 
 from ._compiled import is_compiled_call
@@ -190,7 +190,7 @@ def check_use(event: Use) -> Hit | None:
     reset = max((each.order for each in event.before if each.name in _RESETS), default=-1)
     models = [model for model in _models(event, step.receiver) if not layer or model != layer]
     called = next((each for each in event.before if each.order > reset and is_compiled_call(each, *models)), None)
-    sure = together(called.path, step.path) if called is not None else None
+    sure = same_run(called.path, step.path) if called is not None else None
     return sure and Hit(
         event,
         f"{code(event)} comes after a call of the compiled model: until that is compiled again, nothing calls the hook",

@@ -17,7 +17,7 @@ import libcst as cst
 
 from graphdoctor.model.findings import Confidence
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Class, Operation, TrackedObject, Use, dotted, together, unwrapped
+from graphdoctor.static.usage.events import Class, Operation, TrackedObject, Use, dotted, same_run, unwrapped
 from graphdoctor.syntax.walk import walk
 
 from ._shared import code
@@ -129,7 +129,7 @@ def _logging(model: TrackedObject, step: Operation, steps: Iterable[str]) -> tup
     if wrapper is None or kind is None or not _is_lightning(kind):
         return None
     logging = next((name for name in steps if _logs(kind, name)), None)
-    sure = together(wrapper.path, step.path)
+    sure = same_run(wrapper.path, step.path)
     return (logging, sure) if logging is not None and sure is not None else None
 
 

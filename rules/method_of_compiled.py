@@ -36,7 +36,7 @@ from graphdoctor.static.usage.events import (  # fmt: skip
     compiling_setup,
     dotted,
     plugin,
-    together,
+    same_run,
     unwrapped,
 )
 from graphdoctor.syntax.walk import children, walk
@@ -257,7 +257,7 @@ def check_use(event: Use) -> Hit | None:
         # Maybe only calls of the model were meant to be compiled.
         found, severity = True, "warning"
     # A flag that turns compiling on says nothing of when the method is called.
-    sure = together(wrapper.path, step.path, "likely") if found else None
+    sure = same_run(wrapper.path, step.path, "likely") if found else None
     words = f"{code(event)} runs the uncompiled model: {_by(wrapper)} wraps calls of the model, not its other methods"
     method = step.name[1:]
     advice = "compile in place: `model.compile()`"
@@ -277,7 +277,7 @@ def _taken(event: Use) -> Hit | None:
             continue
         runs = method.startswith("forward_") if _class(model) is None else _calls_itself(model, method)
         words = f"{code(event)} gets `{method}` of the uncompiled model: {_by(wrapper)} wraps calls of the model alone"
-        if runs and together(wrapper.path, event.step.path, "likely"):
+        if runs and same_run(wrapper.path, event.step.path, "likely"):
             return Hit(event, words, "compile in place: `model.compile()`", "likely", severity="warning")
     return None
 

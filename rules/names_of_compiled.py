@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Use, dotted, together, unwrapped
+from graphdoctor.static.usage.events import Use, dotted, same_run, unwrapped
 from graphdoctor.syntax.walk import find, walk
 
 from ._compiled import wrapper
@@ -178,7 +178,7 @@ def check_use(event: Use) -> Hit | None:
         return None
     raises = isinstance(test, cst.Subscript)
     name = dotted(model.node) or "compiled"
-    sure = together(by.path, step.path, "likely")
+    sure = same_run(by.path, step.path, "likely")
     return sure and Hit(
         event,
         f"{code(event, test)} {'raises a KeyError' if raises else 'is never true'}: `torch.compile` gives a wrapper, "

@@ -21,7 +21,7 @@ import libcst as cst
 from graphdoctor.static.domain.events import Build, CompiledCall
 from graphdoctor.static.domain.values import Const, Function, Instance, Tensor, Value
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import MISSING, Operation, TrackedObject, Use, dotted, together
+from graphdoctor.static.usage.events import MISSING, Operation, TrackedObject, Use, dotted, same_run
 from graphdoctor.syntax.walk import find, walk
 
 from ._shared import code
@@ -182,7 +182,7 @@ def check_use(event: Use) -> Hit | None:
         return None
     wrappers = [each.find("torch.compile", ".compile") for each in (model, *event.parts(model).values())]
     wrapper = next((found for found in wrappers if found is not None), None)
-    sure = together(wrapper.path, step.path, "likely") if wrapper is not None else None
+    sure = same_run(wrapper.path, step.path, "likely") if wrapper is not None else None
     if wrapper is None or sure is None or wrapper.option("dynamic") is True:
         return None
     return _hit(event, made.node)

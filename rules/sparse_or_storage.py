@@ -45,7 +45,7 @@ METHODS = {
     "resize_": "use `reshape`, or make a tensor of the final size",
     "resize_as_": "use `reshape`, or make a tensor of the final size",
     "share_memory_": "share the tensor before the call",
-    "is_shared": "ask outside the compiled function",
+    "is_shared": "check outside the compiled function",
     "apply_": "use torch operators",
     "map_": "use torch operators",
 }

@@ -18,7 +18,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, dotted, together, unwrapped
+from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, dotted, same_run, unwrapped
 
 from ._shared import code, deals_with_prefix
 
@@ -199,7 +199,7 @@ def check_use(event: Use) -> Hit | None:
         return None
     for state in (saved, *(value for _, value in saved.entries), *event.objects.get(saved.number, {}).values()):
         wrapper = _wrapper(state)
-        sure = together(wrapper.path, step.path, "likely") if wrapper is not None else None
+        sure = same_run(wrapper.path, step.path, "likely") if wrapper is not None else None
         if wrapper is not None and sure and not (_is_loaded_alike(event, state, wrapper) or deals_with_prefix(event)):
             where = "some keys hold" if wrapper.name == _REGIONS else "all keys begin with"
             words = f"{code(event)} saves the state of the compiled wrapper: {where} `_orig_mod.`"
@@ -234,7 +234,7 @@ def _loads_plain(step: Operation, wrapper: Operation, kind: str) -> bool:
     """Whether a load is surely one into a plain model of a class, in runs that make the wrapper."""
     model = step.receiver
     plain = model is not None and not model.unsure and model.made_by == kind and _compiles(model) is None
-    return plain and bool(kind) and together(wrapper.path, step.path, "likely") is not None
+    return plain and bool(kind) and same_run(wrapper.path, step.path, "likely") is not None
 
 
 def _loaded(load: Operation) -> TrackedObject | None:

@@ -12,7 +12,7 @@ Fix: Make the scheduler first, or compile a function that calls `optimizer.step(
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Use, compiled, together
+from graphdoctor.static.usage.events import Use, compiled, same_run
 
 from ._shared import code
 
@@ -74,7 +74,7 @@ def check_use(event: Use) -> Hit | None:
     replaced = optimizer.find(".step=")
     if replaced is None or compiled(replaced.args[0]) is None:
         return None
-    sure = together(replaced.path, step.path)
+    sure = same_run(replaced.path, step.path)
     words = (
         f"{code(event)} raises AttributeError: `optimizer.step` is compiled already, and a scheduler wraps the method"
     )

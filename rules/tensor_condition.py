@@ -661,13 +661,13 @@ def _suggestion(event: Truth) -> str:
         return "make it a Python bool with `bool()` where it is computed, before the model is compiled"
     if held := _looped_attribute(event):
         return (
-            f"to Dynamo the contents of `{held}` are data: if no call changes them, keep them as a list, which "
-            "`__init__` makes with `.tolist()`"
+            f"to Dynamo the contents of `{held}` are data: if no call changes them, keep them as a Python list, made "
+            "in `__init__` with `.tolist()`"
         )
     if isinstance(event.branch, cst.If) and _mends_own(event.branch):
         return (
             "no input decides this: set it before the model is compiled, where it is built or its weights are loaded, "
-            "and leave the test out here"
+            "and drop the test here"
         )
     if isinstance(event.branch, cst.If) and _makes_longer(event.branch.body) != _makes_longer(event.branch.orelse):
         return (
@@ -676,13 +676,13 @@ def _suggestion(event: Truth) -> str:
         )
     if isinstance(event.branch, cst.If) and _holds(event.branch, cst.Continue):
         return (
-            "leave the test out where the rest of the round does nothing for an empty selection; else let each round "
-            "run, and keep what it is to change with `torch.where`"
+            "drop the test where the rest of the iteration does nothing for an empty selection; otherwise run every "
+            "iteration, and choose between the old and the new values with `torch.where`"
         )
     if isinstance(event.branch, cst.If) and _holds(event.branch, cst.Break):
         return (
-            "go through a fixed number of steps and keep what is finished with `torch.where`, or compile one step and "
-            "ask outside the compiled code when to stop"
+            "run a fixed number of steps and keep the finished entries unchanged with `torch.where`, or compile one "
+            "step and decide outside the compiled code when to stop"
         )
     if optional := optional_tensor(event):
         return optional

@@ -188,7 +188,7 @@ def _names(event: Use, word: str, name: object) -> Hit | None:
         near = difflib.get_close_matches(name.lower(), known.backends, n=1, cutoff=0.8)
         registers = "register_backend" in event.site.module.text
         if name.lower() in REMOVED:
-            return Hit(event, f"{code(event, value.node if value else None)} is no backend any more", 'use "inductor"')
+            return Hit(event, f"{code(event, value.node if value else None)} is no longer a backend", 'use "inductor"')
         if near and not registers:
             return Hit(event, f"there is no backend `{name}`: did you mean {near[0]!r}?", "use one that torch has")
     mode = event.step.option("mode")

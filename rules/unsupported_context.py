@@ -474,7 +474,7 @@ def check_getattr(event: GetAttr) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} is a cached_property, which takes a lock when it is first read (before Python 3.12)",
-        "compute it in `__init__`; a tensor belongs into a buffer",
+        "compute it in `__init__`; a tensor belongs in a buffer",
         # Eager code may have read it before.
         "likely",
         consequence=leaves_function(event),

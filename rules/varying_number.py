@@ -159,7 +159,7 @@ for x in (torch.rand(4, 8), torch.rand(4, 8)):
 )
 
 
-_AS_BOOL = "pass what the code decides by it, such as the bool of its test: a tensor breaks the graph there"
+_AS_BOOL = "pass the result of the test, a bool, in place of the number: a tensor would break the graph there"
 
 
 def check_compiledcall(event: CompiledCall) -> Hit | None:
@@ -177,7 +177,7 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
     written = next((w for loop in event.loops for w in _writes(loop, event) if _names(w.value) & changed), None)
     if written is None:
         return None
-    effect = "each int compiles again, for an attribute is a constant of the graph"
+    effect = "each int compiles again, because an attribute is a constant of the graph"
     return _hit(event, written, effect, "keep the number in a buffer, and write it with `fill_`")
 
 

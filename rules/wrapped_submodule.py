@@ -20,7 +20,7 @@ import re
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import MISSING, Store, TrackedObject, Use, compiled, together, unwrapped
+from graphdoctor.static.usage.events import MISSING, Store, TrackedObject, Use, compiled, same_run, unwrapped
 
 from ._shared import code, deals_with_prefix, is_module
 
@@ -284,7 +284,7 @@ def _is_saved(event: Store, container: TrackedObject) -> bool:
         step.name in names
         and step.receiver is not None
         and step.receiver.number == model.number
-        and together(event.path, step.path, "likely") is not None
+        and same_run(event.path, step.path, "likely") is not None
         for step in event.log[event.position :]
     )
 

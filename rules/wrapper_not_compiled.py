@@ -13,7 +13,7 @@ Fix: Compile inside, `DDP(torch.compile(net))`; for FSDP pass `use_orig_params=T
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import COMPILE, DDP, FSDP, Use, target, together
+from graphdoctor.static.usage.events import COMPILE, DDP, FSDP, Use, same_run, target
 
 from ._shared import code, is_of_torch
 
@@ -113,5 +113,5 @@ def check_use(event: Use) -> Hit | None:
     else:
         reason, advice = "around layers of torch alone", "compile inside: `DDP(torch.compile(net))`"
         empty = "python_reducer" not in event.site.module.text and is_of_torch(wrapped.argument(0, "module"))
-    sure = together(wrapped.path, step.path) if empty else None
+    sure = same_run(wrapped.path, step.path) if empty else None
     return sure and Hit(event, f"{code(event)} compiles nothing: `{name}` {reason} gives 0 graphs", advice, sure)

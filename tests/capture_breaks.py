@@ -62,19 +62,19 @@ def capture(file: Path, train: bool) -> dict[str, Any]:
 
     records = BreakRecords()
     trace = logging.getLogger("torch.__trace")
-    torch._dynamo.reset()
     trace.addHandler(records)
     try:
+        torch._dynamo.reset()
+        torch.compile(model, backend=backend, fullgraph=True)(*args, **kwargs)
+        fullgraph = True
+    except torch._dynamo.exc.Unsupported:
+        # What breaks, and into how many graphs, only a call that may break shows.
+        fullgraph, graphs = False, 0
+        records.payloads.clear()
+        torch._dynamo.reset()
         torch.compile(model, backend=backend)(*args, **kwargs)
     finally:
         trace.removeHandler(records)
-
-    torch._dynamo.reset()
-    try:
-        torch.compile(model, backend="eager", fullgraph=True)(*args, **kwargs)
-        fullgraph = True
-    except torch._dynamo.exc.Unsupported:
-        fullgraph = False
     return {
         "file": str(file),
         "mode": "train" if train else "eval",

@@ -116,9 +116,10 @@ def main() -> None:
     skip_guard_timing()
     logging.getLogger("torch.__trace").addHandler(recorder)
     settings = torch._dynamo.config.save_config()
-    # Compiling makes many objects, and the collector would look at all of torch again and again.
+    # Compiling makes many objects, and the collector would look at them again and again.
     gc.collect()
     gc.freeze()
+    gc.disable()
     with tempfile.TemporaryDirectory() as folder:
         results = {name: run(name, source, Path(folder), recorder, settings) for name, source in examples.items()}
     Path(sys.argv[1]).write_text(json.dumps(results))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
-from graphdoctor.breaks.consequence import is_rest_alone
 from graphdoctor.breaks.enclosing_if import condition_at
 from graphdoctor.breaks.explanations import in_plain_words
 from graphdoctor.breaks.locations import Places, function_at
+from graphdoctor.breaks.measured_costs import is_rest_alone
 from graphdoctor.breaks.messages import parse
 from graphdoctor.model.findings import Owner
 from graphdoctor.model.runs import Break, Frame

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from graphdoctor.commands.common import CLEAN, INTERRUPTED, OneLine, check_writable, emit
 from graphdoctor.commands.options.target import question, target_options
+from graphdoctor.commands.printing import emit
+from graphdoctor.commands.problems import CLEAN, INTERRUPTED, OneLine, check_writable
 from graphdoctor.model.benchmark import TIME_LIMIT
 
 _EXAMPLES = """\b

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from graphdoctor.bench.strategies import STRATEGIES, UnknownStrategy, chosen
-from graphdoctor.commands.common import CLEAN, FAILURE, INTERRUPTED, OneLine, check_writable, codes, complain, emit
+from graphdoctor.commands.options.rule_codes import codes
 from graphdoctor.commands.options.target import question, target_options
+from graphdoctor.commands.printing import emit
+from graphdoctor.commands.problems import CLEAN, FAILURE, INTERRUPTED, OneLine, check_writable, complain
 from graphdoctor.model.benchmark import TIME_LIMIT
 
 if TYPE_CHECKING:

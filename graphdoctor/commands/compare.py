@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import CLEAN, OneLine, emit, look
 from graphdoctor.commands.outputs import (
     Report,
     check_reports,
@@ -17,6 +16,8 @@ from graphdoctor.commands.outputs import (
     report_option,
     write_reports,
 )
+from graphdoctor.commands.printing import emit, look
+from graphdoctor.commands.problems import CLEAN, OneLine
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.gate import FailOn

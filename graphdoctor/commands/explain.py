@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import OneLine, complain, emit
 from graphdoctor.commands.options.settings import project_options
+from graphdoctor.commands.printing import emit
+from graphdoctor.commands.problems import OneLine, complain
 
 if TYPE_CHECKING:
     from graphdoctor.scan.options import ProjectOptions

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import (
+from graphdoctor.commands.options.run_target import run_target_options
+from graphdoctor.commands.options.settings import setting_options
+from graphdoctor.commands.printing import emit
+from graphdoctor.commands.problems import (
     CLEAN,
     FAILURE,
     FINDINGS,
@@ -16,10 +19,7 @@ from graphdoctor.commands.common import (
     OneLine,
     check_writable,
     complain_unread,
-    emit,
 )
-from graphdoctor.commands.options.run_target import run_target_options
-from graphdoctor.commands.options.settings import setting_options
 from graphdoctor.commands.project_rules import complain_of_rules
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, INTERRUPTED, OneLine, emit
+from graphdoctor.commands.printing import emit
+from graphdoctor.commands.problems import CLEAN, FAILURE, FINDINGS, INTERRUPTED, OneLine
 
 if TYPE_CHECKING:
     from graphdoctor.fleet.drive import Plan

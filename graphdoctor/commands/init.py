@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from graphdoctor.commands.common import CLEAN, OneLine
+from graphdoctor.commands.problems import CLEAN, OneLine
 
 
 @click.command()

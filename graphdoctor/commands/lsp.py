@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from graphdoctor.commands.common import OneLine
+from graphdoctor.commands.problems import OneLine
 from graphdoctor.interrupt import end_at_once
 
 

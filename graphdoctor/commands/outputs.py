@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit, look
+from graphdoctor.commands.printing import emit, look
+from graphdoctor.commands.problems import CLEAN, FINDINGS, OneLine, check_writable
 from graphdoctor.report.formats import FORMATS
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphdoctor.commands.common import OneLine, complain
+from graphdoctor.commands.problems import OneLine, complain
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, complain, emit, look
 from graphdoctor.commands.options.settings import setting_options
 from graphdoctor.commands.outputs import (
     Report,
@@ -24,6 +23,8 @@ from graphdoctor.commands.outputs import (
     report_option,
     write_reports,
 )
+from graphdoctor.commands.printing import emit, look
+from graphdoctor.commands.problems import CLEAN, FINDINGS, OneLine, complain
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.gate import FailOn

@@ -9,17 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import (
-    CLEAN,
-    FAILURE,
-    FINDINGS,
-    INTERRUPTED,
-    OneLine,
-    complain,
-    complain_unread,
-    emit,
-    look,
-)
 from graphdoctor.commands.options.depth import check_depth, depth_options, faster, write_repro
 from graphdoctor.commands.options.run_target import run_target_options
 from graphdoctor.commands.options.settings import setting_options
@@ -34,6 +23,8 @@ from graphdoctor.commands.outputs import (
     report_option,
     write_reports,
 )
+from graphdoctor.commands.printing import emit, look
+from graphdoctor.commands.problems import CLEAN, FAILURE, FINDINGS, INTERRUPTED, OneLine, complain, complain_unread
 from graphdoctor.commands.project_rules import WITH_NOTES, complain_of_rules
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, emit, look
 from graphdoctor.commands.outputs import Report, check_reports, format_option, report_option, write_reports
+from graphdoctor.commands.printing import emit, look
+from graphdoctor.commands.problems import CLEAN, FINDINGS, OneLine
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit
 from graphdoctor.commands.options.run_target import run_target_options
+from graphdoctor.commands.printing import emit
+from graphdoctor.commands.problems import CLEAN, FINDINGS, OneLine, check_writable
 
 if TYPE_CHECKING:
     from graphdoctor.changes.change import Change
@@ -97,7 +98,7 @@ def _change(file: Path, after: Path | None, patch: Path | None, against: str | N
 
 
 def _text(proof: Proof) -> str:
-    from graphdoctor.commands.common import look
+    from graphdoctor.commands.printing import look
     from graphdoctor.report.text import terminal
 
     verdict = {"verified": "Verified", "not-verified": "Not verified", "refused": "Refused"}[proof.verdict]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from graphdoctor.breaks.consequence import with_lines
+from graphdoctor.breaks.measured_costs import with_lines
 from graphdoctor.fixes.core.diff import of_edits
 from graphdoctor.model.findings import Edit, Finding, Fix, Location
 from graphdoctor.source.cells import Cells

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import measured, measured_rest, not_reached_yet, split, unmeasured
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.breaks.locations import without_site
+from graphdoctor.breaks.measured_costs import measured, measured_rest, not_reached_yet, split, unmeasured
 from graphdoctor.diagnosis import exports
 from graphdoctor.diagnosis.numpy_scalars import with_cause
 from graphdoctor.diagnosis.sites import all_sites, sites

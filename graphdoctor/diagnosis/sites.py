@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import is_rest_alone, site_of
+from graphdoctor.breaks.measured_costs import is_rest_alone, site_of
 
 if TYPE_CHECKING:
     from graphdoctor.model.runs import Break, DynamicRun, Frame

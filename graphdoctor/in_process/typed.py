@@ -6,7 +6,6 @@ import ast
 import linecache
 import os
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -48,12 +47,6 @@ def typed() -> Typed:
         files.append(file)
         cells.append(Cell(names.get(text.strip(), file), text if _parses(text) else "\n" * text.count("\n")))
     return Typed(Cells(tuple(cells)), tuple(files))
-
-
-def is_typed(files: Iterable[str]) -> bool:
-    """Whether one of ``files``, the names of code objects, was typed."""
-    known = set(typed().files)
-    return any(file in known for file in files)
 
 
 def _is_generated(file: str) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 from graphdoctor.lint.result import CONFIDENCES, SEVERITIES
 from graphdoctor.model.findings import Severity
 from graphdoctor.static.domain.events import Block, Call, Compile, Event
-from graphdoctor.static.interp.interpreter import Budget, EventSink
+from graphdoctor.static.interp.interpreter import Budget
+from graphdoctor.static.interp.state.event_sink import EventSink
 from graphdoctor.static.rule import Hit, Rule
 from graphdoctor.syntax.arms import comes_first
 from graphdoctor.syntax.module import SourceModule

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from graphdoctor.breaks.consequence import where_recorded, with_fullgraph
+from graphdoctor.breaks.measured_costs import where_recorded, with_fullgraph
 from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.suggest import suggest
@@ -89,7 +89,7 @@ class Analysis:
         self._possible = possible
         self._shown = {file.resolve(): path for file, path in files}
         self._checks = Checks(active)
-        self._shared = CallCache()
+        self._call_cache = CallCache()
         self._answers: Answers = {}
         self._helper = helper
         self._target = target
@@ -161,8 +161,7 @@ class Analysis:
         ``recorder`` gets the values of its expressions.
         """
         audience = Audience(self._checks, trouble)
-        interpreter = Interpreter(self._project, audience, OUTSIDE, self._shared)
-        interpreter.recorder, interpreter.run_facts = recorder, self._facts
+        interpreter = Interpreter(self._project, audience, OUTSIDE, self._call_cache, recorder, self._facts)
         interpreter.seen_statements = set() if may_silence(module.source.text) else None
         with contained(trouble):
             interpret(interpreter, module, audience.compiles, self._target)
@@ -182,8 +181,7 @@ class Analysis:
         Calls into other files may have been replayed, which evaluates nothing.
         """
         audience, module, recorder = Audience(self._checks, []), module_of(source), Recorder()
-        interpreter = Interpreter(self._project, audience, OUTSIDE)
-        interpreter.recorder, interpreter.run_facts = recorder, self._facts
+        interpreter = Interpreter(self._project, audience, OUTSIDE, recorder=recorder, run_facts=self._facts)
         with contained([]):
             interpret(interpreter, module, audience.compiles, self._target)
         module.break_reference_cycles()

@@ -57,11 +57,11 @@ def called_libraries(
         module = module_of(source)
         audience = _CallingLines(Checks(rules))
         interpreter = Interpreter(project, audience, OUTSIDE)
-        interpreter.most_steps = MOST_STEPS
+        interpreter.step_limit = MOST_STEPS
         audience.interpreter = interpreter
         with contained([]):
             interpret(interpreter, module, audience.compiles)
-        found = () if interpreter.assumed else tuple(_findings(audience, packages, path_of))
+        found = () if interpreter.region_facts.assumed else tuple(_findings(audience, packages, path_of))
         helpers = {finding.location.path: finding_file for finding, finding_file in found}
         paths = looked_at(project, module)
         module.break_reference_cycles()

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import given_up, waits_for
 from graphdoctor.breaks.locations import without_site
+from graphdoctor.breaks.measured_costs import given_up, waits_for
 from graphdoctor.diagnosis.recompile_causes import recompile_causes
 from graphdoctor.model.labels import is_offered, label, may_be_written, only_in_eager
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import graphdoctor
-from graphdoctor.breaks.consequence import reason_once
+from graphdoctor.breaks.measured_costs import reason_once
 from graphdoctor.config.allow_list import expired, with_allowed
 from graphdoctor.diagnosis.exports import with_rules
 from graphdoctor.diagnosis.own_calls import with_own_calls

@@ -100,6 +100,11 @@ class SourceModule:
             return self.written.location(self.written.of(node))
         return Location(self.path, *place_of(origin, self.lines))
 
+    def syntax_of(self, node: cst.CSTNode) -> ast.AST | None:
+        """The node of Python's own parser that ``node``, one of ``tree``, was made of; None where several were."""
+        origin = self._builder.origin.get(id(node))
+        return origin if isinstance(origin, ast.AST) else None
+
     def code(self, node: cst.CSTNode) -> str:
         """The text of ``node``, without parentheses around it."""
         place = self.location(node)

@@ -24,7 +24,8 @@ from graphdoctor.static.domain.program import ModuleInfo, Scope
 from graphdoctor.static.domain.project import Project
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
-from graphdoctor.static.interp.interpreter import EventSink, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.state.event_sink import EventSink
 from graphdoctor.static.regions.regions import interpret
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.module import SourceModule

@@ -170,7 +170,7 @@ def test_a_method_that_may_not_be_called_says_nothing(
     [
         ("net = torch.compile(Net())\n    torch.jit.trace(net, x)", "give it what was compiled: `net._orig_mod`"),
         ("net = Net()\n    net.compile()\n    torch.jit.trace(net, x)", "do it before the model is compiled"),
-        ("net = torch.compile(Net())\n    isinstance(net, Net)", "ask about what was compiled: `net._orig_mod`"),
+        ("net = torch.compile(Net())\n    isinstance(net, Net)", "test what was compiled: `net._orig_mod`"),
     ],
 )
 def test_the_advice_names_what_was_compiled(tmp_path: Path, lines: str, advice: str) -> None:

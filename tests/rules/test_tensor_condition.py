@@ -92,8 +92,8 @@ def test_what_the_constructor_makes_may_be_a_list(tmp_path: Path, loop: str, sug
 @pytest.mark.parametrize(
     ("lines", "suggestion"),
     [
-        ("if not mask.any():\n    mask = None", "drop the test and keep `mask`: a mask that is nowhere true"),
-        ("if mask.sum() == 0:\n    mask = None", "drop the test and keep `mask`: a mask that is nowhere true"),
+        ("if not mask.any():\n    mask = None", "drop the test and keep `mask`: a mask that is false everywhere"),
+        ("if mask.sum() == 0:\n    mask = None", "drop the test and keep `mask`: a mask that is false everywhere"),
         ("if mask.any():\n    mask = None", "`torch.where` cannot give None: make `mask` a tensor in each case"),
         ("y = None\nif mask.any():\n    y = x", "`torch.where` cannot give None: make `y` a tensor in each case"),
         ("y: object = None\nif mask.any():\n    y = x", "`torch.where` cannot give None: make `y` a tensor"),
@@ -163,7 +163,7 @@ def test_an_optional_tensor_that_a_later_round_passes_is_asked(tmp_path, call, l
 
 @pytest.mark.parametrize(
     ("statement", "suggestion"),
-    [("break", "go through a fixed number of steps"), ("continue", "leave the test out where the rest of the round")],
+    [("break", "run a fixed number of steps"), ("continue", "drop the test where the rest of the iteration")],
 )
 def test_what_steers_a_loop_is_no_choice_of_tensors(tmp_path: Path, statement: str, suggestion: str) -> None:
     file = tmp_path / "net.py"

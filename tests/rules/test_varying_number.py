@@ -84,7 +84,7 @@ def test_an_argument_that_nothing_reads_has_no_guard(tmp_path: Path, passed: str
 
 @pytest.mark.parametrize(
     ("use", "suggestion"),
-    [("x * i", "pass it as a 0-d tensor"), ("x if i == 0 else x + 1", "pass what the code decides")],
+    [("x * i", "pass it as a 0-d tensor"), ("x if i == 0 else x + 1", "pass the result of the test")],
 )
 def test_a_number_that_decides_is_no_tensor(tmp_path: Path, use: str, suggestion: str) -> None:
     file = tmp_path / "run.py"

@@ -12,7 +12,8 @@ from graphdoctor.source.module_files import package_of
 from graphdoctor.static.domain.events import Compile, Event
 from graphdoctor.static.domain.program import ModuleInfo, Scope
 from graphdoctor.static.domain.project import Project
-from graphdoctor.static.interp.interpreter import EventSink, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.state.event_sink import EventSink
 from graphdoctor.static.regions.regions import interpret
 from graphdoctor.syntax.module import SourceModule
 

@@ -1,4 +1,4 @@
 """Groups of options that several commands share.
 
-May import every package below it, and ``commands.common``.
+May import every package below it, ``commands.problems`` and ``commands.printing``.
 """

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import OneLine, complain, emit
 from graphdoctor.commands.options.group import option_group
+from graphdoctor.commands.printing import emit
+from graphdoctor.commands.problems import OneLine, complain
 from graphdoctor.scan.options import DepthOptions
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from graphdoctor.commands.common import codes
 from graphdoctor.commands.options.group import option_group
+from graphdoctor.commands.options.rule_codes import codes
 from graphdoctor.scan.options import ProjectOptions, SettingOptions
 
 _PROJECT = {

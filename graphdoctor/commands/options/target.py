@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from graphdoctor.commands.common import OneLine
 from graphdoctor.commands.options.device import device_option
+from graphdoctor.commands.problems import OneLine
 
 if TYPE_CHECKING:
     from graphdoctor.model.benchmark import Question

@@ -15,7 +15,7 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, target_names
-from graphdoctor.fixes.rows.rows_checks import check_outside
+from graphdoctor.fixes.rows.independent_rows import check_outside
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk

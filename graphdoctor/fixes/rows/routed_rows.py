@@ -15,12 +15,12 @@ from graphdoctor.fixes.analysis.purity import called, calls
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
-from graphdoctor.fixes.rows.padded_rows import Padded
+from graphdoctor.fixes.rows.independent_rows import check_statements, has_rows, padded_names
+from graphdoctor.fixes.rows.loop_body import Body, body_of, moves
+from graphdoctor.fixes.rows.padded_statements import PaddedStatements
 from graphdoctor.fixes.rows.routed_loops import header_of, names_experts
 from graphdoctor.fixes.rows.row_sums import RowSum, row_sum
-from graphdoctor.fixes.rows.rows_body import Body, body_of, moves
-from graphdoctor.fixes.rows.rows_checks import check_statements, has_rows, padded_names
-from graphdoctor.fixes.rows.selected_rows import Question, bound_once, made_from, masks_in, one_in_each_row, searches
+from graphdoctor.fixes.rows.selected_rows import RowsTest, bound_once, made_from, masks_in, one_in_each_row, searches
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
@@ -63,7 +63,7 @@ def _rewrite(loop: cst.For, function: cst.FunctionDef, editor: Editor) -> FixPla
     check_statements(body, add, padded, loop, function, editor)
     removed = _check_questions(body, padded, loop, function, editor)
     masks = [mask for s, _ in body.statements for _, mask in _masks(s, editor)]
-    rewrite = Padded(masks, add, padded, editor)
+    rewrite = PaddedStatements(masks, add, padded, editor)
     changed = [edit for statement, by in body.statements for edit in rewrite.statement(statement, header.index, by)]
     edits = (*header.edits, *removed, *body.edits, *changed, *moves(body, changed, editor))
     may_repeat = add.kind != "call" and not all(one_in_each_row(mask, editor) for mask in masks)
@@ -93,13 +93,13 @@ def _check_questions(
     masks = [mask for s, _ in body.statements for _, mask in _masks(s, editor)]
     sources = {editor.code(node) for mask in masks for node, _ in made_from(mask, editor)}
     counts: list[str] = []
-    for asked in body.questions:
-        if _is_count(asked, loop, editor):
-            counts.append(editor.code(asked.of))
-        elif asked.is_mask and not {editor.code(n) for n, _ in made_from(asked.of, editor)} & sources:
-            raise Refuse(f"`{editor.code(asked.of)}` is no mask that selects the rows")
-        elif not asked.is_mask and not (isinstance(asked.of, cst.Name) and asked.of.value in padded):
-            raise Refuse(f"`{editor.code(asked.of)}` is not shown to have as many rows as are selected")
+    for test in body.tests:
+        if _is_count(test, loop, editor):
+            counts.append(editor.code(test.of))
+        elif test.is_mask and not {editor.code(n) for n, _ in made_from(test.of, editor)} & sources:
+            raise Refuse(f"`{editor.code(test.of)}` is no mask that selects the rows")
+        elif not test.is_mask and not (isinstance(test.of, cst.Name) and test.of.value in padded):
+            raise Refuse(f"`{editor.code(test.of)}` is not shown to have as many rows as are selected")
     return [
         editor.delete(editor.assignments(function, name)[0])
         for name in dict.fromkeys(counts)
@@ -107,9 +107,9 @@ def _check_questions(
     ]
 
 
-def _is_count(asked: Question, loop: cst.For, editor: Editor) -> bool:
+def _is_count(test: RowsTest, loop: cst.For, editor: Editor) -> bool:
     """``counts[e]`` for ``counts = torch.bincount(chosen)`` and the number of the round."""
-    value = bound_once(asked.of, editor) if isinstance(asked.of, cst.Name) else None
-    if value is None or asked.is_mask or not any(called(c) in ("bincount", "histc") for c in calls(value)):
+    value = bound_once(test.of, editor) if isinstance(test.of, cst.Name) else None
+    if value is None or test.is_mask or not any(called(c) in ("bincount", "histc") for c in calls(value)):
         return False
     return bool(names(loop.target))

@@ -15,7 +15,6 @@ from graphdoctor.fixes.core.scope import names, target_names
 from graphdoctor.fixes.rows.selected_rows import bound_once
 from graphdoctor.syntax.walk import walk
 
-_Statement = cst.BaseSmallStatement | cst.BaseCompoundStatement
 _JOINS = ("torch.cat", "torch.concat", "torch.concatenate")
 
 

@@ -25,15 +25,16 @@ _TESTS: dict[tuple[type[cst.BaseCompOp], int], bool] = {
 
 
 @dataclass(frozen=True)
-class Question:
-    """Whether there are rows: ``some`` where the test is true for some, else it is true for none."""
+class RowsTest:
+    """A test of whether a mask selects rows: ``some`` says which answer it is true for."""
 
     some: bool
+    #: The expression that is tested: the mask, the rows, or their number.
     of: cst.BaseExpression
     is_mask: bool
 
 
-def question(test: cst.BaseExpression) -> Question | None:
+def rows_test(test: cst.BaseExpression) -> RowsTest | None:
     """``not m.any()``, ``rows.numel() == 0``, ``len(rows) > 0`` and the like."""
     some = True
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
@@ -60,13 +61,13 @@ def _plain(node: cst.BaseExpression) -> cst.BaseExpression:
     return node
 
 
-def _counted(node: cst.BaseExpression, some: bool) -> Question | None:
+def _counted(node: cst.BaseExpression, some: bool) -> RowsTest | None:
     if isinstance(node, cst.Subscript):
         shape = node.value
         is_first = isinstance(node.slice[0].slice, cst.Index) and len(node.slice) == 1
         if isinstance(shape, cst.Attribute) and shape.attr.value == "shape" and is_first:
-            return Question(some, shape.value, False)
-        return Question(some, shape, False)  # An element of a list of counts.
+            return RowsTest(some, shape.value, False)
+        return RowsTest(some, shape, False)  # An element of a list of counts.
     if not isinstance(node, cst.Call) or called(node) not in (*_OF_MASK, *_OF_ROWS):
         return None
     of = node.func.value if isinstance(node.func, cst.Attribute) else None
@@ -74,7 +75,7 @@ def _counted(node: cst.BaseExpression, some: bool) -> Question | None:
         of = node.args[0].value if len(node.args) == 1 else None
     elif node.args and called(node) != "size":
         return None
-    return Question(some, of, called(node) in _OF_MASK) if of is not None else None
+    return RowsTest(some, of, called(node) in _OF_MASK) if of is not None else None
 
 
 def searches(node: cst.CSTNode, editor: Editor) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:

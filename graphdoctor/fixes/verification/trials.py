@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from graphdoctor.breaks.consequence import site_of
+from graphdoctor.breaks.measured_costs import site_of
 from graphdoctor.fixes.core.apply import fixed_texts
 from graphdoctor.fixes.verification.coverage import Seen, lines_of, outcomes
 from graphdoctor.model.findings import Edit, Finding, Known

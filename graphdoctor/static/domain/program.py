@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -107,14 +107,6 @@ class ModuleInfo:
     def changes_path(self) -> bool:
         """Whether its code may change ``sys.path``."""
         return "sys.path" in self.source.text
-
-    @cached_property
-    def counters(self) -> Mapping[str, frozenset[str]]:
-        """By the name of a class, the attributes that its methods add to, constructors left out.
-
-        ``self.n += 1`` and ``self.n["seen"] += 1`` both add to ``n``.
-        """
-        return counters_of(self.source)
 
     @cached_property
     def root(self) -> Path:
@@ -226,6 +218,12 @@ class ClassInfo:
         return tuple(found)
 
     @cached_property
+    def counters(self) -> frozenset[str]:
+        """The attributes that its own methods add to."""
+        written = self.module.source.syntax_of(self.node)
+        return counters_of(written) if isinstance(written, ast.ClassDef) else frozenset()
+
+    @cached_property
     def externals(self) -> tuple[str, ...]:
         """Names of the bases outside the scanned code."""
         return tuple(b.qualname for info in self.mro for b in info.bases if isinstance(b, External))
@@ -253,7 +251,7 @@ class ClassInfo:
 
     def counts(self, name: str) -> bool:
         """Whether a method, not the constructor, adds to the attribute ``name``: each call may find another number."""
-        found = any(name in info.module.counters.get(info.name, ()) for info in self.mro)
+        found = any(name in info.counters for info in self.mro)
         if self.lookups.log is not None:
             self.lookups.log.append((self, "counts", (name,), found))
         return found

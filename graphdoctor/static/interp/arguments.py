@@ -167,7 +167,7 @@ def _annotated(interpreter: Interpreter, info: FunctionInfo, value: Value, annot
     """``value`` of a parameter with ``annotation``, which is used where the value is unknown or only assumed."""
     if isinstance(value, Unknown):
         return annotated_value(interpreter, info, annotation)
-    if not interpreter.assumed and _is_unknown_or_none(value):
+    if not interpreter.region_facts.assumed and _is_unknown_or_none(value):
         # The value may be None in the first iteration of a loop only.
         return join(annotated_value(interpreter, info, annotation), NONE)
     if may_be_tensor(value) and not (is_sure_tensor(value) or _is_reduced(value)):

@@ -52,7 +52,7 @@ def _one_of_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: One
 
 
 def _skipped_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: SkippedDefault, name: str) -> Value:
-    if interpreter.is_first_use(receiver):
+    if interpreter.first_uses.of_default(receiver, interpreter.frame):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
     return UNKNOWN
 
@@ -191,10 +191,10 @@ def _read_from_class(interpreter: Interpreter, node: cst.CSTNode, receiver: Inst
     if not isinstance(found, Function) or not found.info.markers & PROPERTIES:
         # A field is an attribute of the object; the class has only its default.
         return found if name in receiver.info.fields else calls.bind(found, receiver)
-    if "cached_property" in found.info.markers and interpreter.is_first_read(found.info):
+    if "cached_property" in found.info.markers and interpreter.first_uses.of_property(found.info, interpreter.frame):
         # The first call of a module reads its cached properties, and those of the objects it was made with.
         used = receiver.info.is_module or receiver.is_representative
-        with interpreter.path(untaken=used and not interpreter.has_sample):
+        with interpreter.path(untaken=used and not interpreter.region_facts.has_sample):
             interpreter.emit(GetAttr, node, receiver=ExternalObject("functools.cached_property"), name=name)
     return calls.call_function(interpreter, node, found.to(receiver), (), {})
 
@@ -310,7 +310,7 @@ def write_attribute(
         if option is receiver and isinstance(option, Instance) and not augmented and _surely_sets(interpreter, name):
             interpreter.stores.assigned_first.add((option, name))
         if isinstance(option, ExternalObject):
-            record = interpreter.record(option)
+            record = interpreter.library_objects.record(option)
             if record is not None:
                 record.attributes.add(name)
         if isinstance(option, Instance):

@@ -48,6 +48,7 @@ from graphdoctor.static.library_models import (
     type_checkers,
     wrappers,
 )
+from graphdoctor.static.library_models.method_call import MethodCall
 from graphdoctor.static.memo.summaries import call_key
 
 Kwargs = dict[str, Value]
@@ -101,7 +102,7 @@ def _call_unknown(
     if interpreter.frame.compiled and is_reduction(func.attr.value, (*args, *kwargs)):
         return Tensor(ndim=0)
     if takes_a_dimension(func.attr.value, kwargs):
-        return methods.call_method(interpreter, node, UNKNOWN, func.attr.value, args, kwargs, used)
+        return methods.call_method(interpreter, MethodCall(node, UNKNOWN, func.attr.value, args, kwargs, used))
     interpreter.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
     if func.attr.value == "parameters" and not args:
         # Only modules have parameters.
@@ -211,7 +212,7 @@ def call_compiled(
     if frame.loops and not frame.compiled:
         around = {"loops": frame.loops, "loaders": iteration.loaders(interpreter, frame.loops)}
         given = {"target": callee.target, "args": args, "kwargs": kwargs}
-        interpreter.emit(CompiledCall, node, **given, **around, dynamic=interpreter.has_dynamic_sizes)
+        interpreter.emit(CompiledCall, node, **given, **around, dynamic=interpreter.region_facts.has_dynamic_sizes)
     saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.recovers, frame.entering
     fullgraph = callee.fullgraph and not frame.compiled
     if not frame.compiled:
@@ -284,9 +285,9 @@ def call_function(
     depth = sum(1 for active in interpreter.active if active is info)
     if depth > 1 or len(interpreter.frames) > interpreter.MAX_DEPTH:
         return UNKNOWN
-    graph_ends, mark = interpreter.graph_ends, interpreter.summaries.mark(interpreter.noted())
+    graph_ends, mark = interpreter.graph_ends, interpreter.summaries.mark(interpreter.effect_counts())
     if frame.compiled:
-        interpreter.reach(info, names)
+        interpreter.reached.add(info, names, with_kinds=info.module is interpreter.main)
         wrappers.interpret_wrappers(interpreter, node, info)
     try:
         result = _follow(interpreter, function, names)
@@ -296,7 +297,7 @@ def call_function(
         raise
     ends_graph = interpreter.graph_ends != graph_ends
     if key is not None:
-        interpreter.summaries.keep(key, frame, result, mark, interpreter.noted())
+        interpreter.summaries.keep(key, frame, result, mark, interpreter.effect_counts())
         if built is not None:
             interpreter.summaries.stored[key] = dict(built.attrs)
         if ends_graph:
@@ -336,13 +337,13 @@ def _recall(interpreter: Interpreter, key: Hashable, built: Instance | None) -> 
 
 def _follow(interpreter: Interpreter, function: Function, names: Names) -> Value:
     """The result of a call: replayed from another file where that is possible, else by interpreting the body."""
-    call = interpreter.shared.begin(interpreter, function, names)
+    call = interpreter.call_cache.begin(interpreter, function, names)
     if call is None:
         return _interpret(interpreter, function, names)
     replayed = call.replayed()
     if replayed is not None:
         return replayed
-    with interpreter.lookups.recording():
+    with interpreter.project.lookups.recording():
         result = _interpret(interpreter, function, names)
         call.keep(result)
     return result
@@ -407,7 +408,7 @@ _CALLS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, tuple[Value, 
         interpreter, node, callee.qualname, args, kwargs, used
     ),
     Method: lambda interpreter, node, callee, args, kwargs, used: methods.call_method(
-        interpreter, node, callee.receiver, callee.name, args, kwargs, used
+        interpreter, MethodCall(node, callee.receiver, callee.name, args, kwargs, used)
     ),
     Partial: lambda interpreter, node, callee, args, kwargs, used: apply(
         interpreter, node, callee.function, (*callee.args, *args), {**dict(callee.kwargs), **kwargs}, used

@@ -65,7 +65,7 @@ from graphdoctor.syntax.literals import value_of
 def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
     """The abstract value of ``node``. Raises Budget when the interpreter has used up its steps."""
     interpreter.steps += 1
-    if interpreter.steps > interpreter.most_steps:
+    if interpreter.steps > interpreter.step_limit:
         raise Budget
     value = HANDLERS[type(node)](interpreter, node)
     if interpreter.run_facts:
@@ -148,7 +148,7 @@ def _name(interpreter: Interpreter, node: cst.Name) -> Value:
     frame = interpreter.frame
     # Most names are local.
     found = frame.scope.names.get(name) or frame.scope.find(name)
-    if name in interpreter.rebound and frame.compiled and frame.scope.holder(name) is frame.scope.module:
+    if name in interpreter.rebound_names and frame.compiled and frame.scope.holder(name) is frame.scope.module:
         _read_global(interpreter, node, found or UNKNOWN)
         if found is not None and is_number(found):
             # Later calls find another number than the one that the file begins with.

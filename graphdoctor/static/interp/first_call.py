@@ -19,7 +19,7 @@ from graphdoctor.syntax.walk import find, walk
 
 def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
     """Whether the body of ``node`` makes its test false for all later calls."""
-    if interpreter.has_sample or not interpreter.frame.compiled:
+    if interpreter.region_facts.has_sample or not interpreter.frame.compiled:
         return False
     tested, flags = (_kept(interpreter, found) for found in (_must_be_unset(node.test), _must_be_true(node.test)))
     if any(_fills(interpreter, node.body, receiver, name) for receiver, name in tested):
@@ -34,7 +34,7 @@ def runs_once_unless(interpreter: Interpreter, node: cst.If) -> bool:
     self.table``, and then ``self.table = build()``.
     """
     function = interpreter.frame.function
-    if interpreter.has_sample or not interpreter.frame.compiled or function is None:
+    if interpreter.region_facts.has_sample or not interpreter.frame.compiled or function is None:
         return False
     rest: Sequence[cst.CSTNode] = ()
     if type(node.orelse) is cst.Else:

@@ -139,7 +139,7 @@ def _outside(interpreter: Interpreter, here: ModuleInfo, package: str, module: s
 
 def resolve(interpreter: Interpreter, pending: Imported) -> Value:
     """The value that an imported name stands for."""
-    importer = interpreter.importer(pending.importer)
+    importer = interpreter.module_with_key(pending.importer)
     qualname = f"{pending.module}.{pending.name}"
     if importer is None or qualname in torch_tables.COMPILE_TIME:
         return External(qualname)

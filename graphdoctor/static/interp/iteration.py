@@ -12,7 +12,6 @@ from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
     Const,
-    ExternalObject,
     Instance,
     Mapping,
     PythonValue,
@@ -95,14 +94,14 @@ def loaders(interpreter: Interpreter, loops: tuple[cst.For | cst.While, ...]) ->
                 named = (n for n in walk(loop.iter) if type(n) is cst.Name or type(n) is cst.Call)
                 values = [expressions.evaluate(interpreter, node) for node in named]
             # Loaders that the ``for`` statement makes itself, which it did before the loop began.
-            made = (interpreter.build_numbers.get(id(node)) for node in walk(loop.iter))
-            values += [ExternalObject("", number) for number in made if number is not None]
-            built = [interpreter.built(option) for value in values for option in options(value)]
+            made = (interpreter.library_objects.made_at(node) for node in walk(loop.iter))
+            values += [value for value in made if value is not None]
+            built = [interpreter.library_objects.construction(option) for value in values for option in options(value)]
             found += [b for b in built if b is not None and b.qualname.rpartition(".")[2] == "DataLoader"]
     return tuple(replace(b, args=tuple(_data(interpreter, a) for a in b.args)) for b in found)
 
 
 def _data(interpreter: Interpreter, value: Value) -> Value:
     """The tensor in a ``TensorDataset``, else ``value``."""
-    made = interpreter.built(value)
+    made = interpreter.library_objects.construction(value)
     return made.args[0] if made is not None and made.args and made.qualname.endswith(".TensorDataset") else value

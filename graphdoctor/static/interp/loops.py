@@ -24,7 +24,7 @@ def run_for(interpreter: Interpreter, node: cst.For) -> bool:
     """Interpret a ``for`` loop."""
     graph_ends = interpreter.graph_ends
     over = expressions.evaluate(interpreter, node.iter)
-    if interpreter.has_dynamic_sizes and isinstance(over, Tensor):
+    if interpreter.region_facts.has_dynamic_sizes and isinstance(over, Tensor):
         interpreter.emit(Specialise, node.iter, how="iterate")
     items, element = iteration.elements(interpreter, node.iter, over)
     if interpreter.graph_ends != graph_ends:

@@ -249,7 +249,7 @@ def compare(interpreter: Interpreter, node: cst.Comparison, name: str, left: Val
         return _contains(interpreter, node, left, right)
     use(interpreter, node, left, "==")
     use(interpreter, node, right, "==")
-    if interpreter.has_dynamic_sizes and name in ("Equal", "NotEqual") and _size_and_number(left, right):
+    if interpreter.region_facts.has_dynamic_sizes and name in ("Equal", "NotEqual") and _size_and_number(left, right):
         interpreter.emit(Specialise, node, how="compare")
     results: list[Value] = []
     for a in options(left):

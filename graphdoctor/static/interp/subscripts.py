@@ -83,7 +83,7 @@ def _tensor_item(
 def _skipped_item(
     interpreter: Interpreter, node: cst.Subscript, receiver: SkippedDefault, _first: Value, index: tuple[Value, ...]
 ) -> Value:
-    if interpreter.is_first_use(receiver):
+    if interpreter.first_uses.of_default(receiver, interpreter.frame):
         interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
     return UNKNOWN
 

@@ -196,7 +196,7 @@ def _range(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...],
             interpreter.emit(Convert, node, value=value, to="range", how="range")
             return Seq("range", None, PythonValue("int"))
         unknown_numbers.need(interpreter, node, value)
-    if interpreter.has_dynamic_sizes and any(isinstance(a, PythonValue) and a.shape for a in args):
+    if interpreter.region_facts.has_dynamic_sizes and any(isinstance(a, PythonValue) and a.shape for a in args):
         interpreter.emit(Specialise, node, how="range")
     if any(map(is_read, args)):
         interpreter.emit(Decide, node, how="range")

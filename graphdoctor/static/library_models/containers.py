@@ -9,29 +9,23 @@ from graphdoctor.static.domain.value_functions import join, may_be_tensor
 from graphdoctor.static.domain.values import NONE, UNKNOWN, Const, Mapping, PythonValue, Seq, Value
 from graphdoctor.static.interp import assignments, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models.method_call import MethodCall
 from graphdoctor.static.library_models.sorting import compared
 
 Kwargs = dict[str, Value]
 
 
-def sequence(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    receiver: Seq,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    _used: bool,
-) -> Value:
+def sequence(interpreter: Interpreter, call: MethodCall) -> Value:
     """Call a method of a list, a tuple, a set or another sequence."""
+    receiver: Seq = call.receiver
+    node, name, args = call.node, call.name, call.args
     if name in ("append", "insert", "add", "appendleft", *_EXTENDERS):
-        func = node.func if isinstance(node, cst.Call) else None
-        container = func.value if isinstance(func, cst.Attribute) and receiver.kind == "list" else None
+        container = call.written_receiver if receiver.kind == "list" else None
         # A list in a dict or list lives as long as that does.
         holder = container.value if isinstance(container, cst.Subscript) else container
         if container is not None and holder is not None and assignments.outlives_call(interpreter, holder):
             interpreter.emit(Grow, node, container=container)
-        _grow(interpreter, node, receiver, name, args)
+        _grow(interpreter, call)
         return NONE
     if name in ("pop", "popleft"):
         return join(*receiver.items) if receiver.items else receiver.element
@@ -45,7 +39,7 @@ def sequence(
     if name == "copy":
         return receiver
     if name == "sort" and receiver.kind == "list" and receiver.items != ():
-        compared(interpreter, node, join(*receiver.items) if receiver.items else receiver.element, kwargs)
+        compared(interpreter, node, join(*receiver.items) if receiver.items else receiver.element, call.kwargs)
     return NONE if name in ("sort", "reverse", "clear", "discard") else UNKNOWN
 
 
@@ -53,8 +47,11 @@ def sequence(
 _EXTENDERS = ("extend", "extendleft", "update")
 
 
-def _grow(interpreter: Interpreter, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> None:
-    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)) or not args:
+def _grow(interpreter: Interpreter, call: MethodCall) -> None:
+    """Put the elements that the method adds into what holds the sequence."""
+    receiver: Seq = call.receiver
+    name, args = call.name, call.args
+    if call.written_receiver is None or not args:
         return
     if name in _EXTENDERS:
         items, element = iteration.elements(interpreter, None, args[0])
@@ -73,40 +70,33 @@ def _grow(interpreter: Interpreter, node: cst.CSTNode, receiver: Seq, name: str,
         grown = Seq(receiver.kind, None, element)
     else:
         grown = Seq(receiver.kind, None, join(element, *(known if known is not None else (receiver.element,))))
-    assignments.put_back(interpreter, node.func.value, grown)
+    assignments.put_back(interpreter, call.written_receiver, grown)
 
 
-def _put_default(
-    interpreter: Interpreter, node: cst.CSTNode, receiver: Mapping, args: tuple[Value, ...], default: Value
-) -> None:
+def _put_default(interpreter: Interpreter, call: MethodCall, default: Value) -> None:
     """Put ``default`` into a dict that may not have the key."""
-    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)) or not args:
+    receiver: Mapping = call.receiver
+    if call.written_receiver is None or not call.args:
         return
-    key, rest = args[0], receiver.rest
+    key, rest = call.args[0], receiver.rest
     if not isinstance(key, Const):
         rest = default if rest is None else join(rest, default)
-        assignments.put_back(interpreter, node.func.value, Mapping(receiver.items, rest))
+        assignments.put_back(interpreter, call.written_receiver, Mapping(receiver.items, rest))
     elif all(name != key.value for name, _ in receiver.items):
         given = default if rest is None else join(rest, default)
-        assignments.put_back(interpreter, node.func.value, Mapping((*receiver.items, (key.value, given)), rest))
+        assignments.put_back(interpreter, call.written_receiver, Mapping((*receiver.items, (key.value, given)), rest))
 
 
-def mapping(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    receiver: Mapping,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    _used: bool,
-) -> Value:
+def mapping(interpreter: Interpreter, call: MethodCall) -> Value:
     """Call a method of a dict."""
+    receiver: Mapping = call.receiver
+    name, args = call.name, call.args
     values = [v for _, v in receiver.items] + ([receiver.rest] if receiver.rest is not None else [])
     one = join(*values) if values else UNKNOWN
     if name in ("get", "pop", "setdefault"):
         default = args[1] if len(args) > 1 else NONE
         if name == "setdefault":
-            _put_default(interpreter, node, receiver, args, default)
+            _put_default(interpreter, call, default)
         if args and isinstance(args[0], Const):
             found = receiver.get(args[0].value)
             if found is None:
@@ -127,8 +117,8 @@ def mapping(
         )
     if name == "copy":
         return receiver
-    if name == "update" and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        assignments.put_back(interpreter, node.func.value, _updated(receiver, args, kwargs))
+    if name == "update" and call.written_receiver is not None:
+        assignments.put_back(interpreter, call.written_receiver, _updated(receiver, args, call.kwargs))
         return NONE
     return UNKNOWN
 

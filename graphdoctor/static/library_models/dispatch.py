@@ -52,7 +52,7 @@ def call_external(
         return torch_layers.layer_by_name(kwargs)
     interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=None, used=used)
     if qualname in torch_tables.MARKS_DYNAMIC:
-        interpreter.has_dynamic_sizes = True
+        interpreter.region_facts.has_dynamic_sizes = True
     if qualname in torch_tables.COMPILE_TIME:
         value = torch_tables.COMPILE_TIME[qualname]
         return Const(value) if interpreter.frame.compiled or value is not True else PythonValue("bool")
@@ -269,7 +269,7 @@ def call_returned(
     interpreter: Interpreter, _node: cst.CSTNode, callee: ExternalObject, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
     """Call what a library call gave back: a decorator, a wrapped function, a model of a library."""
-    record = interpreter.record(callee)
+    record = interpreter.library_objects.record(callee)
     if record is not None:
         record.called_with.update(kwargs)
     if callee.qualname == "typing.NewType":

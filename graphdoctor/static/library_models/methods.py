@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
-from graphdoctor.static.domain.events import Call, Convert, Truth
+from graphdoctor.static.domain.events import Convert, Truth
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, shows_a_tensor
 from graphdoctor.static.domain.value_functions import is_sure_tensor, is_text, options, walk
 from graphdoctor.static.domain.values import (
@@ -32,40 +31,29 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import attributes, operators, subscripts
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import containers, module_methods, strings, torch_functions, unknown_numbers
-
-Kwargs = dict[str, Value]
-
-
-def call_method(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    receiver: Value,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    used: bool,
-) -> Value:
-    """The value of ``receiver.name(...)``. ``used``: the surrounding expression uses the value."""
-    return _BY_RECEIVER.get(type(receiver), _plain)(interpreter, node, receiver, name, args, kwargs, used)
+from graphdoctor.static.library_models.method_call import MethodCall
+from graphdoctor.static.library_models.tensors import results
 
 
-def _plain(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    receiver: Value,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    used: bool,
-) -> Value:
+def call_method(interpreter: Interpreter, call: MethodCall) -> Value:
+    """The value that ``call`` gives."""
+    return _BY_RECEIVER.get(type(call.receiver), _plain)(interpreter, call)
+
+
+def _plain(interpreter: Interpreter, call: MethodCall) -> Value:
     """A method of a string, a number or an unknown value."""
+    receiver, name, args = call.receiver, call.name, call.args
     if name == "join" and args:
         for part in walk(args[0], 1):
-            operators.use(interpreter, node, part, name)
-    if isinstance(receiver, Const) and name == "format" and any(is_sure_tensor(v) for v in (*args, *kwargs.values())):
+            operators.use(interpreter, call.node, part, name)
+    if (
+        isinstance(receiver, Const)
+        and name == "format"
+        and any(is_sure_tensor(v) for v in (*args, *call.kwargs.values()))
+    ):
         return LazyText("str")
     if is_text(receiver):
-        if name == "format" and isinstance(receiver, Const) and not kwargs:
+        if name == "format" and isinstance(receiver, Const) and not call.kwargs:
             return strings.formatted(receiver.value, args)
         return (
             strings.joined(receiver, strings.parts(args[0]))
@@ -74,8 +62,8 @@ def _plain(
         )
     if isinstance(receiver, PythonValue):
         return PythonValue("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
-    if type(receiver) is Unknown and shows_a_tensor(name, kwargs):
-        return _tensor(interpreter, node, Tensor(), name, args, kwargs, used)
+    if type(receiver) is Unknown and shows_a_tensor(name, call.kwargs):
+        return _tensor(interpreter, replace(call, receiver=Tensor()))
     return UNKNOWN
 
 
@@ -98,33 +86,27 @@ _KEEP_DTYPE = ("cuda", "cpu", "requires_grad_", "copy_", "pin_memory", "copy")
 _CAST = ("to", "type_as", "apply_", "set_", "astype")
 
 
-def _tensor(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    receiver: Tensor,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    used: bool,
-) -> Value:
+def _tensor(interpreter: Interpreter, call: MethodCall) -> Value:
     """A method of a tensor, or of an array of numpy."""
+    receiver: Tensor = call.receiver
+    name, args = call.name, call.args
     if not name.startswith("__") and name not in (ARRAY_METHODS if receiver.numpy else TENSOR_METHODS):
         return UNKNOWN
     family = "numpy.ndarray" if receiver.numpy else "torch.Tensor"
-    interpreter.emit(Call, node, qualname=f"{family}.{name}", args=args, kwargs=kwargs, receiver=receiver, used=used)
+    call.emit(interpreter, f"{family}.{name}")
     converted = _CONVERSIONS.get(name)
     if converted is not None:
-        interpreter.emit(Convert, node, value=receiver, to=converted, how=name)
+        interpreter.emit(Convert, call.node, value=receiver, to=converted, how=name)
         return PythonValue("int" if converted == "index" else converted)
     if name == "__contains__":
-        interpreter.emit(Truth, node, value=receiver, context="in", branch=None)
+        interpreter.emit(Truth, call.node, value=receiver, context="in", branch=None)
         return PythonValue("bool")
     if name in ("item", "tolist"):
         return _numbers_of(interpreter, receiver, name)
     if name in ("numpy", "__array__"):
         return _as_array(receiver)
     if name == "size":
-        return _size_of(interpreter, node, receiver, args)
+        return _size_of(interpreter, call.node, receiver, args)
     if receiver.unbacked and name in ("numel", "nelement"):
         return attributes.rows_of(receiver)
     if name in _CONSTANT_RESULTS:
@@ -132,12 +114,14 @@ def _tensor(
     if name == "new_tensor":
         return Tensor(receiver.dtype)
     if name == "type":
-        return replace(receiver, dtype=_family(args, kwargs), owned=False) if args else PythonValue("str")
+        return replace(receiver, dtype=_family(call), owned=False) if args else PythonValue("str")
     if name in _KEEP_DTYPE or name in _CAST:
-        dtype = receiver.dtype if name in _KEEP_DTYPE or _device(args) else _family(args, kwargs)
+        dtype = receiver.dtype if name in _KEEP_DTYPE or _device(args) else _family(call)
         return replace(receiver, dtype=dtype, owned=False, argument=False, constant=False, sparse=False)
-    torch_functions.read_numbers(interpreter, node, f"torch.Tensor.{name}", args, kwargs, method=True)
-    result = torch_functions.tensor_call(interpreter, name, (receiver, *args), kwargs, function=False)
+    torch_functions.read_numbers(interpreter, call.node, f"torch.Tensor.{name}", args, call.kwargs, method=True)
+    result = results.result_of(
+        name, (receiver, *args), call.kwargs, is_function=False, compiled=interpreter.frame.compiled
+    )
     return _as_array(result) if receiver.numpy and isinstance(result, Tensor) else result
 
 
@@ -163,9 +147,9 @@ def _size_of(interpreter: Interpreter, node: cst.CSTNode, tensor: Tensor, args: 
     return subscripts.sequence_item(interpreter, node, shape, args[0]) if args else shape
 
 
-def _family(args: tuple[Value, ...], kwargs: Kwargs) -> str | None:
+def _family(call: MethodCall) -> str | None:
     """The kind of numbers that ``x.to(torch.bool)`` gives: that of a dtype, or of another tensor."""
-    named = [v.dtype if isinstance(v, Tensor) else torch_functions.family(v) for v in (*args, *kwargs.values())]
+    named = [v.dtype if isinstance(v, Tensor) else results.family(v) for v in (*call.args, *call.kwargs.values())]
     return next((dtype for dtype in named if dtype is not None), None)
 
 
@@ -176,29 +160,21 @@ def _device(args: tuple[Value, ...]) -> bool:
     )
 
 
+#: Methods of distributions that give tensors.
+_OF_DISTRIBUTIONS = ("sample", "rsample", "log_prob", "entropy", "mean")
+
 #: Methods of Accelerate and Fabric that return their argument, on its device and perhaps in a wrapper that calls it.
 _PREPARES = frozenset({"prepare", "prepare_model", "setup", "setup_module", "setup_dataloaders"})
 
 
-def _returned(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    receiver: ExternalObject,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    used: bool,
-) -> Value:
+def _returned(interpreter: Interpreter, call: MethodCall) -> Value:
+    """A method of an object that a library made."""
+    receiver: ExternalObject = call.receiver
+    name, args = call.name, call.args
     qualname = f"{receiver.qualname}.{name}"
-    interpreter.callees[id(node)] = qualname
-    interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=receiver, used=used)
-    if receiver.qualname.startswith("torch.distributions.") and name in (
-        "sample",
-        "rsample",
-        "log_prob",
-        "entropy",
-        "mean",
-    ):
+    interpreter.callees[id(call.node)] = qualname
+    call.emit(interpreter, qualname)
+    if receiver.qualname.startswith("torch.distributions.") and name in _OF_DISTRIBUTIONS:
         return Tensor("float")
     if receiver.build and name in module_methods.GIVE_MODULE:
         return receiver
@@ -209,16 +185,14 @@ def _returned(
     if name in _PREPARES and args and receiver.qualname.rpartition(".")[2] in ("Accelerator", "Fabric"):
         return args[0] if len(args) == 1 else Seq("tuple", args)
     if receiver.qualname == "random.Random":
-        return unknown_numbers.draw(interpreter, node, name, args, generator=True)
-    if shows_a_tensor(name, kwargs):
-        return _tensor(interpreter, node, Tensor(), name, args, kwargs, used)
+        return unknown_numbers.draw(interpreter, call.node, name, args, generator=True)
+    if shows_a_tensor(name, call.kwargs):
+        return _tensor(interpreter, replace(call, receiver=Tensor()))
     return UNKNOWN
 
 
 #: Values without an entry are plain.
-_BY_RECEIVER: dict[
-    type[Value], Callable[[Interpreter, cst.CSTNode, Any, str, tuple[Value, ...], Kwargs, bool], Value]
-] = {
+_BY_RECEIVER: dict[type[Value], Callable[[Interpreter, MethodCall], Value]] = {
     Tensor: _tensor,
     ExternalObject: _returned,
     Seq: containers.sequence,

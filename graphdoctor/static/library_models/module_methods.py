@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from graphdoctor.static.domain import named_attributes, torch_tables
-from graphdoctor.static.domain.events import Call, Compile
+from graphdoctor.static.domain.events import Compile
 from graphdoctor.static.domain.held_objects import held_objects
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
@@ -29,8 +29,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import assignments, calls, iteration, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import containers, torch_layers
-
-Kwargs = dict[str, Value]
+from graphdoctor.static.library_models.method_call import MethodCall
 
 #: Methods of a module that give the module back.
 GIVE_MODULE = torch_tables.words(
@@ -52,91 +51,62 @@ _ITERATORS: dict[str, Value] = {
 }
 
 
-def of_object(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    receiver: Instance | Super,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    used: bool,
-) -> Value:
+def of_object(interpreter: Interpreter, call: MethodCall) -> Value:
     """Call a method of an object of scanned code."""
+    receiver: Instance | Super = call.receiver
     target = receiver.instance if isinstance(receiver, Super) else receiver
-    if isinstance(target, Instance) and _store(interpreter, target, name, args, kwargs):
+    if isinstance(target, Instance) and _store(interpreter, call, target):
         return NONE
-    if name == "compile" and isinstance(receiver, Instance):
-        return _compile(interpreter, node, receiver, kwargs)
+    if call.name == "compile" and isinstance(receiver, Instance):
+        return _compile(interpreter, call)
     base = "torch.nn.Module"
     if isinstance(target, Instance):
         if not target.info.is_module:
             return UNKNOWN
-        if name in ("forward", "flatten_parameters"):
+        if call.name in ("forward", "flatten_parameters"):
             base = target.info.recurrent_layer or base
-    return _module_method(interpreter, node, base, target, name, args, kwargs, used)
+    return _module_method(interpreter, call, base, target)
 
 
-def of_layer(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    receiver: TorchModule,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    used: bool,
-) -> Value:
+def of_layer(interpreter: Interpreter, call: MethodCall) -> Value:
     """Call a method of a layer or a container of torch."""
-    if name == "compile":
-        return _compile(interpreter, node, receiver, kwargs)
-    if name == "register_forward_hook" and not interpreter.frame.compiled:
-        func = node.func if isinstance(node, cst.Call) else None
-        if isinstance(func, cst.Attribute):
-            hook = _argument(args, kwargs, 0)
-            assignments.put_back(interpreter, func.value, replace(receiver, hooks=(*receiver.hooks, hook)))
+    receiver: TorchModule = call.receiver
+    if call.name == "compile":
+        return _compile(interpreter, call)
+    if call.name == "register_forward_hook" and not interpreter.frame.compiled:
+        held_in = call.written_receiver
+        if held_in is not None:
+            hooks = (*receiver.hooks, call.argument(0))
+            assignments.put_back(interpreter, held_in, replace(receiver, hooks=hooks))
     if receiver.children is not None:
-        inner = _container(interpreter, receiver, name, node, args)
+        inner = _container(interpreter, call)
         if inner is not None:
             return inner
-    return _module_method(interpreter, node, receiver.qualname, receiver, name, args, kwargs, used)
+    return _module_method(interpreter, call, receiver.qualname, receiver)
 
 
-def of_class(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    receiver: Class,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    used: bool,
-) -> Value:
+def of_class(interpreter: Interpreter, call: MethodCall) -> Value:
     """Call a method of a scanned class itself: ``Scale.apply(x)``."""
-    if name == "compile":
-        return _compile(interpreter, node, receiver, kwargs)
-    if name == "apply" and receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
-        qualname = "torch.autograd.Function.apply"
-        interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=receiver, used=used)
-        return _autograd_function(interpreter, node, receiver, args)
+    receiver: Class = call.receiver
+    if call.name == "compile":
+        return _compile(interpreter, call)
+    if call.name == "apply" and receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
+        call.emit(interpreter, "torch.autograd.Function.apply")
+        return _autograd_function(interpreter, call.node, receiver, call.args)
     return UNKNOWN
 
 
-def _argument(args: tuple[Value, ...], kwargs: Kwargs, position: int, *names: str) -> Value:
-    """The argument at ``position``, or by one of its ``names``."""
-    if position < len(args):
-        return args[position]
-    return next((kwargs[name] for name in names if name in kwargs), UNKNOWN)
-
-
-def _compile(interpreter: Interpreter, node: cst.CSTNode, target: Value, kwargs: Kwargs) -> Value:
+def _compile(interpreter: Interpreter, call: MethodCall) -> Value:
     """``model.compile()``."""
-    interpreter.emit(Compile, node, form="method", target=target, kwargs=kwargs, used=True)
+    interpreter.emit(Compile, call.node, form="method", target=call.receiver, kwargs=call.kwargs, used=True)
     return NONE
 
 
-def _store(interpreter: Interpreter, target: Instance, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> bool:
-    """Store in ``target`` what its method ``name`` stores there; whether the method does nothing else."""
-    first, value = _argument(args, kwargs, 0, "name"), _argument(args, kwargs, 1, "tensor", "param")
+def _store(interpreter: Interpreter, call: MethodCall, target: Instance) -> bool:
+    """Store in ``target`` what its method stores there; whether the method does nothing else."""
+    name, first, value = call.name, call.argument(0, "name"), call.argument(1, "tensor", "param")
     if name == "__init__":
-        return objects.hold_children(target, args)
+        return objects.hold_children(target, call.args)
     if name in _REGISTER:
         if name in ("add_module", "register_module"):
             objects.add_child(target, value)
@@ -146,7 +116,7 @@ def _store(interpreter: Interpreter, target: Instance, name: str, args: tuple[Va
             return named_attributes.store(target, first, kept if interpreter.frame.compiled else _owned(kept))
         return named_attributes.store(target, first, _owned(value))
     if name == "add_state" and target.info.derives(*torch_tables.METRICS):
-        default = _argument(args, kwargs, 1, "default")
+        default = call.argument(1, "default")
         return named_attributes.store(target, first, default if isinstance(default, Seq) else _buffer(default))
     if name == "__setattr__":
         return named_attributes.store(target, first, value)
@@ -156,45 +126,29 @@ def _store(interpreter: Interpreter, target: Instance, name: str, args: tuple[Va
     return name == "append" and objects.add_child(target, first)
 
 
-def _module_method(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    base: str,
-    module: Value,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-    used: bool,
-) -> Value:
+def _module_method(interpreter: Interpreter, call: MethodCall, base: str, module: Value) -> Value:
     """A method that ``module`` has from ``base``, a class of torch."""
-    qualname = f"{base}.{name}"
-    interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=module, used=used)
+    qualname = f"{base}.{call.name}"
+    replace(call, receiver=module).emit(interpreter, qualname)
     if isinstance(module, Instance):
-        found = _scanned_module_method(interpreter, node, module, name, args, kwargs)
+        found = _scanned_module_method(interpreter, call, module)
         if found is not None:
             return found
-    if name in GIVE_MODULE:
+    if call.name in GIVE_MODULE:
         return module
     if qualname in torch_tables.CAUSAL_MASKS:
         return Tensor("float", 2)
-    return _ITERATORS.get(name, UNKNOWN)
+    return _ITERATORS.get(call.name, UNKNOWN)
 
 
-def _scanned_module_method(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    module: Instance,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-) -> Value | None:
+def _scanned_module_method(interpreter: Interpreter, call: MethodCall, module: Instance) -> Value | None:
     """The result of a method that depends on the class of ``module`` or on the modules in it; None for other
     methods."""
-    first, compiled = _argument(args, kwargs, 0, "name"), interpreter.frame.compiled
+    name, first, compiled = call.name, call.argument(0, "name"), interpreter.frame.compiled
     if name == "forward" and module.info.recurrent_layer is not None:
-        return torch_layers.call_layer(interpreter, node, TorchModule(module.info.recurrent_layer), args)
+        return torch_layers.call_layer(interpreter, call.node, TorchModule(module.info.recurrent_layer), call.args)
     if name == "apply" and compiled:
-        _apply_to_parts(interpreter, node, module, first)
+        _apply_to_parts(interpreter, call.node, module, first)
         return module
     if name in _OF_PARTS and compiled:
         part = _parts(module, name)
@@ -240,22 +194,22 @@ def _owned(value: Value) -> Value:
     )
 
 
-def _container(
-    interpreter: Interpreter, receiver: TorchModule, name: str, node: cst.CSTNode, args: tuple[Value, ...]
-) -> Value | None:
-    children = receiver.children
+def _container(interpreter: Interpreter, call: MethodCall) -> Value | None:
+    """The result of a method of the children of a container; None for other methods."""
+    receiver: TorchModule = call.receiver
+    name, args, children = call.name, call.args, receiver.children
     if isinstance(children, Mapping):
         return (
-            containers.mapping(interpreter, node, children, name, args, {}, True)
+            containers.mapping(interpreter, replace(call, receiver=children, kwargs={}, used=True))
             if name in ("items", "values", "keys", "get")
             else None
         )
     if isinstance(children, Seq) and name in ("append", "extend", "insert") and args:
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if call.written_receiver is not None:
             items = iteration.elements(interpreter, None, args[0])[1] if name == "extend" else args[-1]
             known = children.items if children.items is not None else (children.element,)
             grown = Seq("list", None, join(items, *known)) if known else Seq("list", None, items)
-            assignments.put_back(interpreter, node.func.value, TorchModule(receiver.qualname, grown))
+            assignments.put_back(interpreter, call.written_receiver, TorchModule(receiver.qualname, grown))
         return NONE
     return None
 

@@ -11,7 +11,7 @@ from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.domain.value_functions import holds_tensor, options
 from graphdoctor.static.domain.values import UNKNOWN, Const, ExternalObject, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import dimensions, literals
+from graphdoctor.static.library_models.tensors import dimensions, literals
 
 Kwargs = dict[str, Value]
 

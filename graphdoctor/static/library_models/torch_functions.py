@@ -24,8 +24,9 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import checkpoints, dimensions, literals, torch_layers, unknown_numbers
+from graphdoctor.static.library_models import checkpoints, torch_layers, unknown_numbers
 from graphdoctor.static.library_models.not_inlined import SCRIPTING, scripted
+from graphdoctor.static.library_models.tensors import literals, results
 
 Kwargs = dict[str, Value]
 
@@ -102,12 +103,12 @@ def _call_in_torch(
     name = qualname.rpartition(".")[2]
     if name in ("tensor", "as_tensor", "asarray") and args:
         made = literals.from_literal(args[0])
-        return replace(made, dtype=_result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
+        return replace(made, dtype=results.result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
     kind = torch_tables.TORCH_PYTHON.get(name)
     if kind is not None:
         return ExternalObject(qualname) if kind == "object" else PythonValue(kind)
     read_numbers(interpreter, node, qualname, args, kwargs)
-    return tensor_call(interpreter, name, args, kwargs, function=True)
+    return results.result_of(name, args, kwargs, is_function=True, compiled=interpreter.frame.compiled)
 
 
 def _call_in_tensor_namespace(
@@ -124,7 +125,7 @@ def _call_in_tensor_namespace(
     is_max_pool = package == "torch.nn.functional" and name.startswith(("max_pool", "adaptive_max_pool"))
     if is_max_pool and "return_indices" in kwargs:
         return Seq("tuple", (Tensor("float"), Tensor("int")))
-    return tensor_call(interpreter, name, args, kwargs, function=True)
+    return results.result_of(name, args, kwargs, is_function=True, compiled=interpreter.frame.compiled)
 
 
 def _parameter(*_: object) -> Value:
@@ -143,7 +144,7 @@ def _cond(
 ) -> Value:
     """``torch.cond(test, when_true, when_false, operands)``."""
     if len(args) < 3:
-        return tensor_call(interpreter, "cond", args, kwargs, function=True)
+        return results.result_of("cond", args, kwargs, is_function=True, compiled=interpreter.frame.compiled)
     operands = iteration.elements(interpreter, None, args[3])[0] if len(args) > 3 else []
     with interpreter.path(conditional=True):
         return join(*(calls.apply(interpreter, node, arm, tuple(operands or ()), {}) for arm in args[1:3]))
@@ -259,145 +260,3 @@ def _depends_on_size(kwargs: Kwargs) -> bool:
 
 def _first_tensor(value: Value) -> Value:
     return value if may_be_tensor(value) else next(v for v in walk(value, 2) if isinstance(v, Tensor))
-
-
-def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bool) -> Value:
-    """The result of a torch function or tensor method ``name``; ``args[0]`` is the tensor."""
-    operand = tensor_of(args[0]) if args else None
-    if operand is None:
-        operand = next((t for a in args for t in walk(a, 2) if isinstance(t, Tensor)), None)
-    sure = function or operand is None or operand.is_known
-    dtype = _result_dtype(name, operand, args, kwargs)
-    several = _tuple_of_tensors(interpreter, name, operand, dtype, sure, args, kwargs)
-    return several if several is not None else _one_tensor(interpreter, name, operand, dtype, sure, args, kwargs)
-
-
-def _tuple_of_tensors(
-    interpreter: Interpreter,
-    name: str,
-    operand: Tensor | None,
-    dtype: str | None,
-    sure: bool,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-) -> Seq | None:
-    """The result of ``name`` where it is a tuple of tensors, with ``dtype`` for its values; None where it is not."""
-    has_dim = len(args) > 1 or "dim" in kwargs
-    if name in torch_tables.TUPLE_OPS or (
-        name in torch_tables.PAIR_WITH_DIM and has_dim and not _elementwise(name, args)
-    ):
-        length = torch_tables.TUPLE_OPS.get(name, 2)
-        one = Tensor(dtype, dimensions.along(name, operand, args, kwargs), is_known=sure)
-        if name in ("sort", "topk", "kthvalue", "mode", "cummax", "cummin") or name in torch_tables.PAIR_WITH_DIM:
-            return Seq("tuple", (one, Tensor("int", one.ndim, is_known=sure)))
-        return Seq("tuple", (one,) * length) if length else Seq("tuple", None, one)
-    if name in ("unique", "unique_consecutive") and any(k in kwargs for k in ("return_inverse", "return_counts")):
-        parts = _parts_of_unique(dtype, sure, kwargs) if len(args) == 1 else None
-        return Seq("tuple", parts, Tensor(dtype, is_known=sure))
-    if (name == "where" and len(args) == 1) or (name == "nonzero" and kwargs.get("as_tuple") == Const(True)):
-        return Seq("tuple", None, Tensor("int", 1, unbacked=interpreter.frame.compiled))
-    return Seq("tuple", None, Tensor(dtype)) if name in ("qr", "triplet", "unravel_index") else None
-
-
-def _one_tensor(
-    interpreter: Interpreter,
-    name: str,
-    operand: Tensor | None,
-    dtype: str | None,
-    sure: bool,
-    args: tuple[Value, ...],
-    kwargs: Kwargs,
-) -> Tensor:
-    """The one tensor of ``dtype`` that ``name`` gives."""
-    constant = operand is None and name in torch_tables.NUMBER_OPS
-    sizes = literal_sizes(name, args, kwargs)
-    ndim = 0 if constant else len(sizes) if sizes is not None else dimensions.of_result(name, operand, args, kwargs)
-    if operand is not None and name in torch_tables.SAME_SHAPE_OPS:
-        sizes = operand.sizes
-        constant = operand.constant
-    dense = name in ("to_dense", "mm", "matmul") or name in torch_tables.PARTS_OF_SPARSE
-    sparse = name.startswith(("to_sparse", "sparse_")) or (operand is not None and operand.sparse and not dense)
-    unbacked = _keeps_unbacked_rows(name, operand, args) or (
-        name in torch_tables.DATA_SIZED and interpreter.frame.compiled
-    )
-    return Tensor(dtype, ndim, is_known=sure, sparse=sparse, constant=constant, sizes=sizes, unbacked=unbacked)
-
-
-def _keeps_unbacked_rows(name: str, operand: Tensor | None, args: tuple[Value, ...]) -> bool:
-    """Whether the number of rows of ``operand`` depends on data, and that of the result with it."""
-    if operand is None or not operand.unbacked:
-        return False
-    if name in ("view", "reshape") and len(args) > 1 and isinstance(args[1], Const):
-        # The first size is given, or it is what all the others leave.
-        return args[1] == Const(-1)
-    return name in torch_tables.SAME_SHAPE_OPS or name in torch_tables.KEEP_ROWS
-
-
-def _parts_of_unique(dtype: str | None, sure: bool, kwargs: Kwargs) -> tuple[Value, ...] | None:
-    """What ``unique`` gives of all elements: the values, their places, how many of each; None where flags decide it."""
-    flags = [kwargs.get(name, Const(False)) for name in ("return_inverse", "return_counts")]
-    if "dim" in kwargs or not all(isinstance(flag, Const) for flag in flags):
-        return None
-    parts = (Tensor("int", is_known=sure), Tensor("int", 1, is_known=sure))
-    asked = (part for part, flag in zip(parts, flags, strict=True) if flag == Const(True))
-    return (Tensor(dtype, 1, is_known=sure), *asked)
-
-
-def literal_sizes(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> tuple[int, ...] | None:
-    """The shape of what a constructor makes, where it is spelled out: ``torch.rand(4, 8)``, ``torch.zeros((2,))``."""
-    if name in torch_tables.SIZED_BY_FIRST:
-        args = args[:1]
-    elif name == "randint":
-        args = args[-1:]
-    elif name not in torch_tables.SIZED:
-        return None
-    size = kwargs.get("size")
-    values = (size,) if size is not None else args
-    spelled = len(values) == 1 and isinstance(values[0], Seq) and values[0].items is not None
-    if spelled and isinstance(values[0], Seq):
-        values = values[0].items or ()
-    sizes = [v.value for v in values if isinstance(v, Const) and type(v.value) is int]
-    return tuple(sizes) if len(sizes) == len(values) and (sizes or spelled) else None
-
-
-def _elementwise(name: str, args: tuple[Value, ...]) -> bool:
-    """``torch.max(a, b)`` with two tensors is elementwise."""
-    return name in ("max", "min") and len(args) > 1 and may_be_tensor(args[1])
-
-
-def _is_int(value: Value) -> bool:
-    return (
-        type(value.value) is int if isinstance(value, Const) else isinstance(value, PythonValue) and value.kind == "int"
-    )
-
-
-def family(dtype: Value) -> str | None:
-    """The kind of numbers of a dtype; Python's own types stand for theirs: ``torch.ones(4, dtype=bool)``."""
-    if isinstance(dtype, External):
-        package, _, name = dtype.qualname.rpartition(".")
-        return name if package == "builtins" and name in ("bool", "int", "float", "complex") else None
-    return dtype.family if isinstance(dtype, PythonValue) else None
-
-
-def _result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Kwargs) -> str | None:
-    if "dtype" in kwargs:
-        return family(kwargs["dtype"])
-    if name in torch_tables.BOOL_OPS:
-        return "bool"
-    if name in torch_tables.INT_OPS or (name == "arange" and operand is None and all(_is_int(a) for a in args)):
-        return "int"
-    if name in torch_tables.FLOAT_OPS:
-        return "float"
-    if operand is not None and name in torch_tables.SAME_DTYPE_OPS:
-        return operand.dtype
-    if name in ("sum", "prod", "cumsum") and operand is not None:
-        return "int" if operand.dtype in ("bool", "int") else operand.dtype
-    if name.startswith("bitwise_") and operand is not None:
-        return operand.dtype
-    if name in torch_tables.JOINS and args:
-        kinds = {v.dtype if isinstance(v, Tensor) else None for v in walk(args[0], 2) if not isinstance(v, Seq)}
-        return kinds.pop() if len(kinds) == 1 else None
-    if name == "full":
-        fill = kwargs.get("fill_value") or (args[1] if len(args) > 1 else UNKNOWN)
-        return literals.from_literal(fill).dtype if isinstance(fill, (Const, PythonValue)) else None
-    return None

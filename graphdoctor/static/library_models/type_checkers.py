@@ -82,7 +82,7 @@ def _checker(interpreter: Interpreter, place: cst.BaseExpression, value: Value) 
     if isinstance(value, External):
         return value.qualname if value.qualname in (BEARTYPE, TYPEGUARD) else ""
     if type(place) is not cst.Call:
-        made = interpreter.built(value)
+        made = interpreter.library_objects.construction(value)
         given = made.kwargs.get("typechecker") if made is not None and made.qualname == JAXTYPED else None
         return given.qualname if isinstance(given, External) else ""
     called = interpreter.callees.get(id(place))

@@ -89,7 +89,12 @@ class CallCache:
     def begin(self, interpreter: Interpreter, function: Function, names: dict[str, Value]) -> Call | None:
         """The call from the file that is scanned, if others may make the same one."""
         info, frame, main = function.info, interpreter.frame, interpreter.main
-        if main is None or info.module is main or frame.module is not main or interpreter.lookups.log is not None:
+        if (
+            main is None
+            or info.module is main
+            or frame.module is not main
+            or interpreter.project.lookups.log is not None
+        ):
             return None
         builds = not frame.compiled and info.name == "__init__"
         if frame.muted or frame.trying or frame.recomputed:
@@ -108,8 +113,8 @@ class CallCache:
                 contents,
                 state.class_facts(),
                 flags,
-                interpreter.has_sample,
-                interpreter.has_dynamic_sizes,
+                interpreter.region_facts.has_sample,
+                interpreter.region_facts.has_dynamic_sizes,
             )
             known = *self._known.get(key, ()), *interpreter.constructor_summaries.get(key, ())
         except (_NotCacheable, TypeError):
@@ -142,7 +147,7 @@ class Call:
         self._steps = interpreter.steps
         self._graph_ends = interpreter.graph_ends
         self._first = len(interpreter.sink.hits)
-        _, *self._others = interpreter.noted()
+        _, *self._others = interpreter.effect_counts()
         self._begun = interpreter.stores.assigned_first
 
     def replayed(self) -> Value | None:
@@ -192,11 +197,11 @@ class Call:
     def keep(self, result: Value) -> None:
         """Keep a summary of the call, unless a lookup it made is not known."""
         interpreter, state = self._interpreter, self._state
-        log = interpreter.lookups.since(0) or ()
+        log = interpreter.project.lookups.since(0) or ()
         quick = interpreter.steps - self._steps < _FEWEST_STEPS
         # Of what is noted a summary holds only the hits. A region that begins in the call says that the file compiles
         # something.
-        others = [*interpreter.noted()[1:]]
+        others = [*interpreter.effect_counts()[1:]]
         if quick or others != self._others or None in log or interpreter.stores.assigned_first is not self._begun:
             return
         try:

@@ -25,10 +25,10 @@ _MOST_ATTRIBUTES = 8
 
 @frozen
 class Mark:
-    """Where a call begins: the position of the lookup log, and what the interpreter had noted until then."""
+    """Where a call begins: the position of the lookup log, and how much calls had left behind until then."""
 
     lookups: int | None
-    noted: tuple[int, ...]
+    effects: tuple[int, ...]
 
 
 @frozen
@@ -48,7 +48,7 @@ class _Known:
 class Summaries:
     """The results of calls by their arguments, with the lookups in classes that ``lookups`` recorded meanwhile.
 
-    ``noted``, as ``Interpreter.noted`` gives it, counts what calls leave behind besides their results.
+    ``effects``, the ``Interpreter.effect_counts``, are what calls leave behind besides their results.
     """
 
     def __init__(self, lookups: LookupLog) -> None:
@@ -61,9 +61,9 @@ class Summaries:
         #: How often ``find`` gave the result of a call that may have left something behind.
         self._taken = 0
 
-    def mark(self, noted: tuple[int, ...]) -> Mark:
+    def mark(self, effects: tuple[int, ...]) -> Mark:
         """The mark for ``keep`` of a call that begins now."""
-        return Mark(self._lookups.position(), (*noted, self._taken))
+        return Mark(self._lookups.position(), (*effects, self._taken))
 
     def find(self, key: Hashable, frame: Frame) -> Value | None:
         """The result of a call from ``frame``, if the same call was interpreted on a path that is at least as sure;
@@ -85,12 +85,12 @@ class Summaries:
         return None
 
     def keep(
-        self, key: Hashable, frame: Frame, value: Value, mark: Mark | None = None, noted: tuple[int, ...] = ()
+        self, key: Hashable, frame: Frame, value: Value, mark: Mark | None = None, effects: tuple[int, ...] = ()
     ) -> None:
         """Remember the result of a call from ``frame`` that began at ``mark``."""
         block = frame.whole_frame if frame.compiled else None
         path = frame.muted, frame.conditional, frame.untaken, frame.recomputed, block
-        left_nothing = mark is not None and mark.noted == (*noted, self._taken)
+        left_nothing = mark is not None and mark.effects == (*effects, self._taken)
         lookups = self._lookups.since(mark.lookups) if mark is not None and left_nothing else None
         self._known.setdefault(key, []).append(_Known(path, value, self._recording(), lookups))
 

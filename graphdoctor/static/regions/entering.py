@@ -47,7 +47,8 @@ def enter(
         return enter(interpreter, module, default_module(interpreter, target.info), args, kwargs)
     if isinstance(target, ExternalObject) and target.build and args is None:
         # A library's wrapper around a function or a model, which it calls: ``TensorDictModule(update, ...)``.
-        wrapped = interpreter.builds[target.build - 1].args[:1]
+        record = interpreter.library_objects.record(target)
+        wrapped = record.args[:1] if record is not None else ()
         entered = [enter(interpreter, module, option) for value in wrapped for option in options(value)]
         return any(entered)
     function = entry_function(target)

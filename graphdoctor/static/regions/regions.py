@@ -65,7 +65,7 @@ def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event
 
     ``target`` names the function, class or object that is compiled, where the user names one.
     """
-    interpreter.rebound = rebound_names(module.source)
+    interpreter.rebound_names = rebound_names(module.source)
     interpreter.main = module
     imports.run_module(interpreter, module)
     _regions(interpreter, module, compiles, target)
@@ -94,7 +94,7 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
             _build_unbuilt(interpreter, module, compiles)
             _enter_compiled(interpreter, module, compiles[known:])
         if not resolved and not is_for_other_framework(module.source.text):
-            interpreter.assumed = True
+            interpreter.region_facts.assumed = True
             _forwards(interpreter, module)
 
 
@@ -115,7 +115,7 @@ def _compiled_by_the_run(interpreter: Interpreter, module: ModuleInfo) -> None:
     facts = interpreter.run_facts.get(module.source.file)
     if facts is None:
         return
-    interpreter.assumed = False
+    interpreter.region_facts.assumed = False
     frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.top)
     with interpreter.call(frame):
         for name in sorted(facts.functions):
@@ -138,10 +138,12 @@ def _sample(interpreter: Interpreter, module: ModuleInfo) -> bool:
     result = calls.apply(interpreter, declared.info.node, declared, (), {})
     if not isinstance(result, Seq) or not result.items or len(result.items) < 2:
         return False
-    interpreter.has_sample = True
+    interpreter.region_facts.has_sample = True
     target = result.items[0]
     inputs = result.items[1]
-    interpreter.has_dynamic_sizes = interpreter.has_dynamic_sizes or _sizes_vary(interpreter, module)
+    interpreter.region_facts.has_dynamic_sizes = interpreter.region_facts.has_dynamic_sizes or _sizes_vary(
+        interpreter, module
+    )
     positional = inputs.items if isinstance(inputs, Seq) and inputs.items is not None else None
     keywords = result.items[2] if len(result.items) > 2 else Mapping()
     kwargs = {str(k): v for k, v in keywords.items} if isinstance(keywords, Mapping) else {}
@@ -173,7 +175,7 @@ def _kernelbench(interpreter: Interpreter, module: ModuleInfo) -> bool:
     model, inputs = names.get("Model"), names.get("get_inputs")
     if not (isinstance(model, Class) and isinstance(inputs, Function)):
         return False
-    interpreter.has_sample = True
+    interpreter.region_facts.has_sample = True
     init = names.get("get_init_inputs")
     made = calls.apply(interpreter, model.info.node, init, (), {}) if isinstance(init, Function) else Seq("list", ())
     passed = calls.apply(interpreter, model.info.node, inputs, (), {})
@@ -253,8 +255,8 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
     Left out are functions that users do not compile, because they save files, prepare data, build models, draw pictures
     or check arguments.
     """
-    most = interpreter.most_steps
-    interpreter.most_steps = min(most, interpreter.steps + _MOST_STEPS)
+    most = interpreter.step_limit
+    interpreter.step_limit = min(most, interpreter.steps + _MOST_STEPS)
     # What was found before the steps were used up is reported.
     with suppress(Budget):
         for option in chain(
@@ -282,7 +284,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             if not was_called(interpreter, forward):
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, forward, (), passed)
-    interpreter.most_steps = most
+    interpreter.step_limit = most
 
 
 #: The steps for the public functions of a file that nothing in it calls: some seconds.

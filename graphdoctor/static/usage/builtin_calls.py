@@ -22,14 +22,13 @@ class BuiltinCalls(Comprehensions):
         super().__init__()
         self._outputs: list[Event] = []
 
-    def noted(self, node: cst.Call, step: Operation, tracked: TrackedObject) -> TrackedObject:
-        """The result of a call. Emits ``Output`` where it is an output of a compiled object."""
+    def emit_output(self, node: cst.Call, step: Operation, tracked: TrackedObject) -> None:
+        """Emit ``Output`` where ``tracked``, the result of a call, is an output of a compiled object."""
         made = output_of(tracked)
         if made is step or (made is not None and step.followed and made.order > step.order):
             known = len(self._outputs)
             self.emit(Output, node, made=made, without_grad=made.without_grad, outputs=self._outputs, position=known)
             self._outputs.append(self.events[-1])
-        return tracked
 
     def builtin(self, node: cst.Call, step: Operation) -> TrackedObject | None:
         """The result of a builtin that passes its arguments on."""
@@ -62,8 +61,8 @@ class BuiltinCalls(Comprehensions):
             return self.attribute(node, step.args[0], name)
         return None
 
-    def elapsed(self, node: cst.Call, step: Operation) -> None:
-        """``start.elapsed_time(end)`` of two events of a GPU: what ran between their ``record()``."""
+    def emit_gpu_timing(self, node: cst.Call, step: Operation) -> None:
+        """Emit ``Timed`` for ``start.elapsed_time(end)`` of two GPU events, whose ``record()`` are the readings."""
         start, end = step.receiver, step.argument(0, "end_event")
         if start is None or end is None or not {start.made_by, end.made_by} <= GPU_EVENTS:
             return

@@ -91,9 +91,10 @@ class Calls(BuiltinCalls):
             self._handed |= {arg.code.node for arg in (*args, *kwargs.values()) if isinstance(arg.code, Function)}
         step = self._use(node, name, receiver, args, kwargs, followed=target is not None)
         if name == ".elapsed_time":
-            self.elapsed(node, step)
+            self.emit_gpu_timing(node, step)
         result = self.follow(node, target, step) if target is not None else self._result(node, step)
-        return self.noted(node, step, result)
+        self.emit_output(node, step, result)
+        return result
 
     def taken_apart(self, node: cst.CSTNode, name: str, container: TrackedObject) -> None:
         if container.inner is not None:

@@ -331,7 +331,7 @@ def backend(step: Operation) -> Any:
     return step.option("backend")
 
 
-def together(
+def same_run(
     one: tuple[Condition, ...], other: tuple[Condition, ...], unrelated: Confidence | None = None
 ) -> Confidence | None:
     """How sure it is that the same run reaches two places; None where one excludes the other.

@@ -119,7 +119,7 @@ class Script(Statements):
                 self.state = (begun if method in compiling else stored).copy()
                 self._method(method, instance)
                 if method in compiling:
-                    stored.take_new(instance.number, self.state)
+                    stored.fill_in(instance.number, self.state)
 
     def _method(self, method: Function, instance: TrackedObject) -> None:
         self.begin_run()

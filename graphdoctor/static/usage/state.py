@@ -37,8 +37,8 @@ class State:
         """Store an attribute or element in an object."""
         self.objects[number] = {**self.objects.get(number, {}), name: tracked}
 
-    def take_new(self, number: int, other: State) -> None:
-        """Take the attributes of an object from ``other`` that it has not here: one method sets them, others use them.
+    def fill_in(self, number: int, other: State) -> None:
+        """Add the attributes of an object that only ``other`` has: one method sets them, others use them.
 
         None stands for an attribute that is set later.
         """

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.commands.common import OneLine
 from graphdoctor.commands.options.depth import check_depth, faster, write_repro
+from graphdoctor.commands.problems import OneLine
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.runs import DynamicRun, Ladder, Stage
 from graphdoctor.scan.options import DepthOptions

@@ -12,7 +12,8 @@ from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.engine import Analysis
 from graphdoctor.static.domain.program import ModuleInfo, Scope
 from graphdoctor.static.domain.project import Project
-from graphdoctor.static.interp.interpreter import EventSink, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.state.event_sink import EventSink
 from graphdoctor.static.memo.replay import CallCache
 from graphdoctor.static.regions.regions import interpret
 from graphdoctor.syntax.module import SourceModule
@@ -140,7 +141,7 @@ def steps(files: list[Path], rules_look: bool = False) -> list[int]:
     for file in files:
         source = SourceModule(file.name, file, file.read_text(), "utf-8")
         sink = Audience(Checks(rules()), []) if rules_look else EventSink()
-        interpreter = Interpreter(project, sink, shared=shared)
+        interpreter = Interpreter(project, sink, call_cache=shared)
         interpret(interpreter, ModuleInfo(source, f"pkg.{file.stem}", "pkg", Scope("module")), [])
         found.append(interpreter.steps)
     return found

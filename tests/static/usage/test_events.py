@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.lint.engine import analyse
-from graphdoctor.static.usage.events import NameUse, Operation, Setting, Timed, Tried, Use, together
+from graphdoctor.static.usage.events import NameUse, Operation, Setting, Timed, Tried, Use, same_run
 from graphdoctor.static.usage.script import usage_events
 from graphdoctor.syntax.module import SourceModule
 
@@ -78,12 +78,12 @@ def test_an_arm_that_returns_leaves_nothing_behind(uses: Uses) -> None:
     ],
 )
 def test_together(one: tuple[tuple[str, bool], ...], other: tuple[tuple[str, bool], ...], sure: str | None) -> None:
-    assert together(one, other) == sure
+    assert same_run(one, other) == sure
 
 
 def test_unrelated_conditions_are_what_the_rule_says() -> None:
-    assert together((("a", True),), (("b", True),), "likely") == "likely"
-    assert together((("a", True),), (("a", False),), "likely") is None
+    assert same_run((("a", True),), (("b", True),), "likely") == "likely"
+    assert same_run((("a", True),), (("a", False),), "likely") is None
 
 
 def test_methods_see_what_init_stored(uses: Uses) -> None:
@@ -183,7 +183,7 @@ def test_a_flag_is_the_same_behind_not(uses: Uses) -> None:
         if not args.plain:
             torch.compile(model)
     """)
-    assert together(found["torch.compile"].step.path, found[".half"].step.path, "likely") is None
+    assert same_run(found["torch.compile"].step.path, found[".half"].step.path, "likely") is None
 
 
 def test_a_part_is_the_same_object_in_both_arms(uses: Uses) -> None:

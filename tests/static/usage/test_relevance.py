@@ -8,7 +8,8 @@ import pytest
 from graphdoctor.lint.engine import module_of
 from graphdoctor.source.files import read
 from graphdoctor.static.domain.project import Project
-from graphdoctor.static.interp.interpreter import EventSink, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.state.event_sink import EventSink
 from graphdoctor.static.usage.modules import Modules
 from graphdoctor.static.usage.relevance import Answers, Relevance
 from graphdoctor.syntax.module import SourceModule

@@ -1,4 +1,4 @@
-"""That a loop does nothing with the rows that a mask selects but compute each by itself."""
+"""Checks that a loop computes each of the rows that a mask selects on its own, and gives back nothing else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from graphdoctor.fixes.analysis.purity import RANDOM, called, root, words
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, target_names
+from graphdoctor.fixes.rows.loop_body import Body
 from graphdoctor.fixes.rows.row_sums import ADDS, RowSum
-from graphdoctor.fixes.rows.rows_body import Body
 from graphdoctor.fixes.rows.selected_rows import masks_in, searches
 from graphdoctor.syntax.walk import walk
 
@@ -44,7 +44,7 @@ def has_rows(value: cst.CSTNode, padded: set[str] | frozenset[str], editor: Edit
 def check_statements(
     body: Body, add: RowSum, padded: frozenset[str], loop: cst.For, function: cst.FunctionDef, editor: Editor
 ) -> None:
-    """Refuses a loop from which more than the sum comes out, or that joins its rows."""
+    """Refuses a loop that gives back more than the sum, or whose rows depend on each other."""
     made: set[str] = set()
     for statement, _ in body.statements:
         line = editor.location(statement).line
@@ -63,13 +63,13 @@ def check_statements(
 
 
 def _is_apart(statement: cst.BaseSmallStatement, body: Body, padded: frozenset[str], editor: Editor) -> bool:
-    """What does nothing with the rows, and is done in each round anyway: ``load[e] = mask.sum()``."""
+    """Whether a statement has nothing to do with the rows and runs in each round anyway: ``load[e] = mask.sum()``."""
     jumps = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Global, cst.Nonlocal, cst.Del)
     return statement in body.always and not isinstance(statement, jumps) and not has_rows(statement, padded, editor)
 
 
 def _changes(statement: cst.CSTNode, made: set[str]) -> bool:
-    """``h *= w`` and ``h.mul_(w)`` of what the loop made."""
+    """Whether a statement changes what the loop made in place: ``h *= w``, ``h.mul_(w)``."""
     if isinstance(statement, cst.AugAssign):
         return isinstance(statement.target, cst.Name) and statement.target.value in made
     value = statement.value if isinstance(statement, cst.Expr) else None
@@ -77,7 +77,7 @@ def _changes(statement: cst.CSTNode, made: set[str]) -> bool:
 
 
 def _check_rows(node: cst.CSTNode, padded: frozenset[str], editor: Editor) -> None:
-    """Refuses what asks how many rows there are, joins them, or draws a number for each."""
+    """Refuses what depends on the number of rows, combines rows, or draws a random number for each."""
     if isinstance(node, (cst.Yield, cst.Await, cst.NamedExpr, cst.Lambda, cst.BaseComp)) and names(node) & padded:
         raise Refuse(f"`{editor.code(node)}` may do more than compute the rows")
     counted = node.value if isinstance(node, cst.Subscript) else None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.api import ScanOptions, scan
-from graphdoctor.breaks.consequence import (
+from graphdoctor.breaks.measured_costs import (
     given_up,
     measured,
     measured_rest,

@@ -1,4 +1,4 @@
-"""One statement of a loop over selected rows, with the rows that pad: what selects, and what is selected."""
+"""Rewrites one statement of a loop over selected rows so that it works on padded rows."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from graphdoctor.fixes.rows.selected_rows import gives_columns, masks_in, search
 
 
 class Rows(Protocol):
-    """What a statement needs to know of its loop. ``lines`` gets what has to stand in front of the statement."""
+    """What a statement needs from its loop. Lines that must come before the statement are added to ``lines``."""
 
     editor: Editor
     add: RowSum
     padded: frozenset[str]
 
-    def found(self, mask: cst.BaseExpression, lines: list[str]) -> str:
-        """The indices of ``mask`` as code."""
+    def padded_indices(self, mask: cst.BaseExpression, lines: list[str]) -> str:
+        """The code of the indices of ``mask``, padded."""
 
-    def rows(self, mask: cst.BaseExpression, lines: list[str]) -> str:
-        """The name of what indexes by the rows of ``mask``."""
+    def row_index(self, mask: cst.BaseExpression, lines: list[str]) -> str:
+        """The name of the index that selects the rows of ``mask``, padded."""
 
-    def kept(self, value: cst.BaseExpression, lines: list[str]) -> cst.BaseExpression:
-        """``value`` with zeros for the rows that pad."""
+    def zero_padding(self, value: cst.BaseExpression, lines: list[str]) -> cst.BaseExpression:
+        """``value`` with zeros for the padding."""
 
     def is_flat(self, mask: cst.BaseExpression) -> bool:
         """Whether ``mask`` is known to have one dimension."""
 
 
-class RowChange(cst.CSTTransformer):
-    """Searches, selections by a mask, and numbers of the round. ``count`` says how many there were."""
+class StatementRewrite(cst.CSTTransformer):
+    """Replaces searches, selections by a mask, and reads of the round's number; ``count`` is how many there were."""
 
     def __init__(self, rows: Rows, numbers: Sequence[cst.BaseExpression]) -> None:
         self.rows = rows
@@ -57,7 +57,7 @@ class RowChange(cst.CSTTransformer):
         if mask is None:
             return updated_node
         self.count += 1
-        found = self.rows.found(mask, self.lines)
+        found = self.rows.padded_indices(mask, self.lines)
         return cst.parse_expression(f"{found}.unbind(-1)" if gives_columns(original_node, editor) else found)
 
     def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
@@ -66,7 +66,7 @@ class RowChange(cst.CSTTransformer):
         if mask is None:
             return updated_node
         self.count += 1
-        rows = cst.Name(self.rows.rows(mask, self.lines))
+        rows = cst.Name(self.rows.row_index(mask, self.lines))
         is_mask = [isinstance(e.slice, cst.Index) and e.slice.value is mask for e in original_node.slice]
         if self.rows.is_flat(mask) or len(is_mask) == 1:
             pairs = zip(is_mask, updated_node.slice, strict=True)
@@ -84,4 +84,4 @@ class RowChange(cst.CSTTransformer):
         if original_node.value is not self.rows.add.value:
             return updated_node
         self.count += 1
-        return updated_node.with_changes(value=self.rows.kept(updated_node.value, self.lines))
+        return updated_node.with_changes(value=self.rows.zero_padding(updated_node.value, self.lines))

@@ -1,4 +1,4 @@
-"""The statements of a loop over selected rows, with a fixed number of rows in each round."""
+"""Rewrites the statements of a loop over selected rows for a fixed number of rows in each round."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.rows.row_changes import RowChange
 from graphdoctor.fixes.rows.row_sums import RowSum
 from graphdoctor.fixes.rows.selected_rows import (
     is_mask,
@@ -16,13 +15,14 @@ from graphdoctor.fixes.rows.selected_rows import (
     one_in_each_row,
     searches,
 )
+from graphdoctor.fixes.rows.statement_rewrite import StatementRewrite
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.syntax.walk import walk
 
 
-class Padded:
-    """Writes the statements anew. What finds the rows of a mask stands in front of their first use."""
+class PaddedStatements:
+    """Rewrites one statement after another; the search for the rows of a mask comes before their first use."""
 
     def __init__(
         self, masks: Sequence[cst.BaseExpression], add: RowSum, padded: frozenset[str], editor: Editor
@@ -42,7 +42,7 @@ class Padded:
     def statement(
         self, statement: cst.BaseSmallStatement, numbers: Sequence[cst.BaseExpression], by: int
     ) -> Iterator[Edit]:
-        """The edit of ``statement``, which moves left by so many levels; none where it stays.
+        """The edit of ``statement``, which moves left by ``by`` levels; none where it stays as it is.
 
         ``numbers`` are expressions that read the number of the round, which is a Python number now.
         """
@@ -53,7 +53,7 @@ class Padded:
             if len(found) == 1:
                 bound = tuple(n.value for n in _elements(statement.targets[0].target))
                 self._searched[bound] = found[0]
-        change = RowChange(self, numbers)
+        change = StatementRewrite(self, numbers)
         if statement is self.add.statement and self.add.kind != "call":
             self._give_back(change)
         else:
@@ -70,15 +70,15 @@ class Padded:
         yield editor.replace(statement, editor.lines(indent, *lines))
 
     def _code(self, node: cst.CSTNode) -> str:
-        """The code of ``node``, whose lines are moved. Refuses texts of several lines."""
+        """The code of ``node``, whose lines are moved. Refuses strings of several lines, which would change."""
         code = self.editor.module.tree.code_for_node
         texts = (n for n in walk(node) if isinstance(n, (cst.SimpleString, cst.FormattedString)))
         if any(self.editor.newline in code(text) for text in texts):
             raise Refuse("a string of several lines would be moved")
         return code(node)
 
-    def kept(self, value: cst.BaseExpression, lines: list[str]) -> cst.BaseExpression:
-        """``value`` of the rows that were selected, zeros for those that pad."""
+    def zero_padding(self, value: cst.BaseExpression, lines: list[str]) -> cst.BaseExpression:
+        """``value`` with zeros for the padding."""
         known = tensor_of(self.editor.value(self.add.value))
         routed, ndim = self._routed, known.ndim if known is not None else None
         if ndim == 0:
@@ -94,7 +94,7 @@ class Padded:
         arguments = [cst.Arg(cst.parse_expression(routed)), cst.Arg(plain), cst.Arg(cst.Integer("0"))]
         return cst.Call(cst.parse_expression("torch.where"), arguments)
 
-    def _give_back(self, change: RowChange) -> None:
+    def _give_back(self, change: StatementRewrite) -> None:
         """The lines that give the rows back, with ``index_put_`` for the index."""
         editor, add = self.editor, self.add
         out = editor.code(add.out)
@@ -102,7 +102,7 @@ class Padded:
         assert isinstance(value, cst.BaseExpression)
         indices, mask = self._index(change.lines)
         values, new = editor.fresh("values"), editor.fresh("new")
-        kept = editor.module.tree.code_for_node(self.kept(cst.Name(values), change.lines))
+        kept = editor.module.tree.code_for_node(self.zero_padding(cst.Name(values), change.lines))
         change.lines += [f"{values} = {self._code(value)}", f"{values} = {kept}.to({out}.dtype)"]
         if add.kind == "add":
             change.lines.append(f"{out}.index_put_({indices}, {values}, accumulate=True)")
@@ -124,7 +124,7 @@ class Padded:
         """The indices of the result as a tuple, and the name of the mask that selects just them."""
         editor, index = self.editor, self.add.index
         if len(index) == 1 and is_mask(index[0], editor):
-            rows = self.rows(index[0], lines)
+            rows = self.row_index(index[0], lines)
             return (f"({rows},)" if self.is_flat(index[0]) else rows), self._name(index[0], lines)
         plain = [editor.code(i) for i in index]
         if not plain or any(i not in self.padded for i in plain):
@@ -135,7 +135,7 @@ class Padded:
         text = f"({plain[0]},)" if len(plain) == 1 else f"({', '.join(plain)})"
         return text, self._name(mask, lines) if mask is not None else ""
 
-    def found(self, mask: cst.BaseExpression, lines: list[str]) -> str:
+    def padded_indices(self, mask: cst.BaseExpression, lines: list[str]) -> str:
         """The name of the indices of ``mask``: a matrix, padded with zeros."""
         self._searches += 1
         number = "" if self._searches == 1 else str(self._searches)
@@ -147,11 +147,11 @@ class Padded:
             lines.append(f"{self._routed} = {found}[:, 0] >= 0")
         return f"{found}.clamp(min=0)"
 
-    def rows(self, mask: cst.BaseExpression, lines: list[str]) -> str:
+    def row_index(self, mask: cst.BaseExpression, lines: list[str]) -> str:
         """The name of what indexes by the rows of ``mask``: a tensor where the mask is flat, else a tuple."""
         code = self.editor.code(mask)
         if code not in self._rows:
-            found = self.found(mask, lines)
+            found = self.padded_indices(mask, lines)
             number = "" if not self._rows else str(len(self._rows) + 1)
             self._rows[code] = self.editor.fresh(f"rows{number}")
             lines.append(f"{self._rows[code]} = {found}{'[:, 0]' if self.is_flat(mask) else '.unbind(-1)'}")

@@ -1,4 +1,4 @@
-"""The statements of a loop without the tests of whether there are rows: each round has some."""
+"""The statements of a loop over selected rows, taken out of the tests of whether there are any rows."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import libcst as cst
 from graphdoctor.fixes.analysis.purity import called, calls
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.rows.selected_rows import Question, question
+from graphdoctor.fixes.rows.selected_rows import RowsTest, rows_test
 from graphdoctor.model.findings import Edit
 from graphdoctor.syntax.walk import walk
 
 
 @dataclass
 class Body:
-    """The small statements of a loop in order, and what it asks; ``depth`` is how many levels each one moves left."""
+    """The small statements of a loop in order, each with the number of levels that it moves left."""
 
     statements: list[tuple[cst.BaseSmallStatement, int]] = field(default_factory=list)
-    #: Those before the first test: they run in each round as it is.
+    #: Those before the first test, which already run in each round.
     always: set[cst.BaseSmallStatement] = field(default_factory=set)
-    questions: list[Question] = field(default_factory=list)
+    tests: list[RowsTest] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
     #: Lines that move left, by how many characters.
     moved: dict[int, int] = field(default_factory=dict)
@@ -42,7 +42,7 @@ def _block(block: cst.BaseSuite, body: Body, editor: Editor, depth: int) -> None
         if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
             if not isinstance(line.body[0], cst.Pass):
                 body.statements.append((line.body[0], depth))
-                body.always |= set() if body.questions else {line.body[0]}
+                body.always |= set() if body.tests else {line.body[0]}
         elif isinstance(line, cst.If):
             _branch(line, line is block.body[-1], body, editor, depth)
         else:
@@ -50,12 +50,12 @@ def _block(block: cst.BaseSuite, body: Body, editor: Editor, depth: int) -> None
 
 
 def _branch(branch: cst.If, is_last: bool, body: Body, editor: Editor, depth: int) -> None:
-    asked = question(branch.test)
+    test = rows_test(branch.test)
     line = editor.location(branch).line
-    if asked is None:
+    if test is None:
         raise Refuse(f"line {line} of the loop tests more than whether there are rows")
-    body.questions.append(asked)
-    if not asked.some:
+    body.tests.append(test)
+    if not test.some:
         jumps = [n for n in walk(branch.body) if isinstance(n, cst.BaseSmallStatement)]
         if len(jumps) != 1 or not isinstance(jumps[0], cst.Continue) or branch.orelse is not None:
             raise Refuse(f"line {line} of the loop does more than pass over an expert without rows")
@@ -93,7 +93,7 @@ def _is_zero(node: cst.BaseExpression) -> bool:
 
 
 def _take_out(branch: cst.If, body: Body, editor: Editor) -> None:
-    """The line of the test goes, with what stands under ``else``; the lines between move left."""
+    """Delete the line of the test and what stands under ``else``; the lines between them move left."""
     assert isinstance(branch.body, cst.IndentedBlock)
     place, test = editor.location(branch), editor.location(branch.test)
     first, last = editor.location(branch.body.body[0]), editor.location(branch.body.body[-1])

@@ -1,0 +1,17 @@
+"""What a file shows of how it is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(eq=False)
+class RegionFacts:
+    """What the scanned file shows of its regions; filled in while they are looked for."""
+
+    #: Whether the file declares a sample: the object that is called is new then.
+    has_sample: bool = False
+    #: Whether something in the file is compiled for sizes that vary.
+    has_dynamic_sizes: bool = False
+    #: Whether the regions are forward passes of which nothing shows that they are compiled.
+    assumed: bool = False
