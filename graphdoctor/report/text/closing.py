@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 def listed(diagnosis: Diagnosis) -> list[Finding]:
     """The findings that a text report lists: all but those that the run refuted, the user's own code first, then what
-    is new.
+    is new, and last what the base had.
     """
     new = frozenset(diagnosis.comparison.new if diagnosis.comparison else ())
+    known = frozenset(diagnosis.comparison.unchanged if diagnosis.comparison else ())
     found = [finding for finding in diagnosis.findings if finding.status != "refuted"]
-    return sorted(found, key=lambda finding: (finding.owner != "own", finding.fingerprint not in new))
+    return sorted(found, key=lambda f: (f.owner != "own", f.fingerprint not in new, f.fingerprint in known))
 
 
 def closing(diagnosis: Diagnosis) -> str:
