@@ -74,14 +74,15 @@ def report(
         modules = lacking(folder) if ended.exit_code else ""
         raise NothingRecorded(_nothing(folder, name, ended, processes), ended.exit_code, modules)
     saved: tuple[Saved, ...] = ()
+    about: tuple[str, ...] = ()
     notes = [*_how_it_ended(name, ended, busy, missing), *_about(busy)]
     if proof.sample is not None or proof.verify:
         saved, about = write_samples(proof.sample or folder / "first_call.py", folder, processes)
-        notes += about if proof.sample is not None or not saved else ()
+        notes += about if proof.sample is not None else ()
     progress("reading the files that took part")
     diagnosis = diagnosed(busy, traces, options, notes)
     if proof.verify:
-        diagnosis = verified(diagnosis, saved[0] if saved else None, proof.timeout, progress)
+        diagnosis = verified(diagnosis, saved, about, proof.timeout, progress)
     if ended.exit_code and diagnosis.summary.verdict == "ready":
         headline = f"{diagnosis.summary.headline}; but the program {ended.words}"
         diagnosis = replace(diagnosis, summary=replace(diagnosis.summary, headline=headline))

@@ -65,6 +65,11 @@ def _ways(diagnosis: Diagnosis) -> str:
     unsafe = "" if any(may_be_written(f, unsafe=False) for f in diagnosis.findings) else " --unsafe-fixes"
     if command not in ("run", "trace"):
         return f"--diff{unsafe} shows, --fix{unsafe} applies"
+    if diagnosis.verification is not None:
+        from graphdoctor.report.proof import of_sample
+
+        if sample := of_sample(diagnosis, bool(unsafe)):
+            return f"`{sample}` writes"
     files = {f.location.path for f in diagnosis.findings if f.fix is not None and is_offered(f)}
     file = shlex.quote(_from_here(files.pop(), diagnosis.root)) if len(files) == 1 else "FILE"
     proves = "--verify proves, " if command == "run" and diagnosis.verification is None else ""
