@@ -74,6 +74,9 @@ def assert_max_recompiles(
     __tracebackhide__ = True
     from graphdoctor.in_process import listing
 
+    for number, call in enumerate(calls):
+        if not isinstance(call, (tuple, list)):
+            raise TypeError(f"calls[{number}] is a {_name(type(call))}: give a tuple of arguments for each call, (x,)")
     outcome = listing.compile_and_call(model, [(tuple(args), {}) for args in calls])
     if outcome.error is not None:
         raise AssertionError(f"{_name(model)} does not compile:\n{listing.listed(outcome.breaks)}")

@@ -153,6 +153,40 @@ def main():
 def f(x):
     return x * 2
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+def main(args):
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(dynamo_backend=args.dynamo_backend)
+    model = torch.compile(nn.Linear(8, 8))
+    return accelerator.prepare(model)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+def main(args):
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(dynamo_backend=None if args.manual else "inductor")
+    model = nn.Linear(8, 8)
+    if args.manual:
+        model = torch.compile(model)
+    return accelerator.prepare(model)
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 
@@ -186,6 +220,9 @@ def _prepared(event: Use) -> Hit | None:
         return None
     for tracked in step.args:
         own = compiled(tracked)
+        if own is not None and own.path and _chosen(step):
+            # Which of the two compiles may be one decision.
+            continue
         sure = same_run(own.path, step.path) if own is not None else None
         if sure:
             words = (
@@ -193,6 +230,13 @@ def _prepared(event: Use) -> Hit | None:
             )
             return Hit(event, words, "remove `torch.compile`, or the Accelerator's `dynamo_plugin`", sure)
     return None
+
+
+def _chosen(step: Operation) -> bool:
+    """Whether an option of the Accelerator depends on a condition."""
+    made = compiling_setup(step)
+    arguments = made.node.args if made is not None and isinstance(made.node, cst.Call) else ()
+    return any(isinstance(argument.value, cst.IfExp) for argument in arguments)
 
 
 def _rebound(event: Use, tracked: TrackedObject) -> bool:

@@ -133,6 +133,10 @@ def test_only_safe_fixes_are_written_unless_asked(tmp_path: Path) -> None:
     file = tmp_path / "m.py"
     file.write_text(MODEL.replace("x * 2.0", "x / x.sum()"))
     api.scan(api.ScanOptions((str(file),), run=False, fix=True))
+    again = api.scan(api.ScanOptions((str(file),), run=False, fix=True))
+    assert [note for note in again.notes if note.startswith("fixed: ")] == [
+        "fixed: nothing; each fix that there is may change behaviour, and is written with --unsafe-fixes"
+    ]
     assert "torch.where" not in file.read_text() and file.read_text().count("is_compiling") == 2
 
 

@@ -16,8 +16,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from graphdoctor import __version__, api, cli
+from graphdoctor.commands.outputs import judge
 from graphdoctor.commands.scan import exit_code
-from graphdoctor.model.findings import Diagnosis, ScannedFile, Summary
+from graphdoctor.model.findings import Diagnosis, Finding, Location, ScannedFile, Summary
 from graphdoctor.model.runs import DynamicRun
 
 NEEDS_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -315,3 +316,12 @@ def _diagnosis(verdict: str, failed: int = 0, **run: object) -> Diagnosis:
 )
 def test_exit_codes(diagnosis: Diagnosis, code: int) -> None:
     assert exit_code(diagnosis) == code
+
+
+def test_an_error_beside_a_ready_run_is_told_with_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    place = Location("a.py", 1, 1, 1, 5)
+    unreached = Finding("GD101", "print-in-graph", "error", "certain", place, "f", "m", "w", "s", status="not-reached")
+    assert judge(replace(_diagnosis("ready", outcome="ok"), findings=(unreached,)), None, None) == 1
+    assert capsys.readouterr().err == "graphdoctor: failed: 1 error\n"
+    assert judge(_diagnosis("not-ready", outcome="ok"), None, None) == 1
+    assert capsys.readouterr().err == ""

@@ -12,11 +12,13 @@ from pathlib import Path
 import torch
 
 from graphdoctor.breaks.locations import Places, own_folders
+from graphdoctor.breaks.missing_packages import remedy_of_missing
 from graphdoctor.dynamic.parent.channel import CRASHES, Channel, ending
 from graphdoctor.dynamic.parent.input_specs import InputSpecError
 from graphdoctor.dynamic.parent.measuring import load as load_question
 from graphdoctor.dynamic.parent.processes import adopt_orphans, die_with_parent
 from graphdoctor.dynamic.user_code import devices, load
+from graphdoctor.dynamic.user_code.missing_modules import also_missing
 from graphdoctor.dynamic.user_code.target import NoTarget, Target, find, seed
 from graphdoctor.dynamic.user_code.user_errors import fault_of
 from graphdoctor.model.benchmark import Question
@@ -65,7 +67,8 @@ def _answer(question: Question, channel: Channel, work: Callable[[Opened], None]
     except (NoTarget, InputSpecError) as error:
         channel.send("failed", detail=str(error))
     except BaseException as error:
-        channel.send("failed", detail=fault_of(error, places, stage).detail)
+        detail = fault_of(error, places, stage, also_missing(error, question.file)).detail
+        channel.send("failed", detail="; ".join(filter(None, (detail, remedy_of_missing(detail)))))
 
 
 def _environment(device: torch.device) -> dict[str, str | None]:

@@ -189,7 +189,10 @@ def dropped(event: RawEvent, places: Places, source: Callable[[str], str]) -> Fr
     """
     if event.kind != "skip" or not event.traced:
         return None
-    return _frame(_plain(_compiled(event, places)), places, source)
+    compiled = _plain(_compiled(event, places))
+    frame = _frame(compiled, places, source)
+    inner = replace(frame, function=f"{frame.function}.{compiled.name}")
+    return inner if inner.is_comprehension and frame.function != compiled.name else frame
 
 
 def _is_rest(event: RawEvent, places: Places) -> bool:

@@ -27,7 +27,7 @@ class Guard:
     the like, "identity" which object it is, "lifetime" that an object still lives. ``name`` is the guarded expression
     as users write it. ``path`` may be the end of a longer path; ``stack`` has whole paths, outermost frame first.
     ``zero_one`` says that a size of 0 or 1 came to code compiled for sizes from 2 on, ``decides`` that the line is a
-    condition.
+    condition, ``is_kept`` that the line reads an attribute of ``self``, which is there from call to call.
     """
 
     kind: Kind
@@ -40,6 +40,7 @@ class Guard:
     stack: tuple[tuple[str, int], ...] = ()
     zero_one: bool = False
     decides: bool = False
+    is_kept: bool = False
 
 
 def read(reason: str) -> Guard:
@@ -57,9 +58,18 @@ def read(reason: str) -> Guard:
     zero_one = part.kind == "size" and bool(_ZERO_ONE.match(bare))
     words = f"{part.name} has size 0 or 1 in dimension {part.dimension}: {_ZERO_ONE_WORDS}" if zero_one else part.words
     decides = bool(user and _CONDITION.match(user["code"]))
-    return Guard(
-        part.kind, part.name, text, without_symbols(words), part.dimension, path, line, stack, zero_one, decides
-    )
+    is_kept = (part.name or "").startswith("self.") or bool(user and _reads_of_self(user["code"], part.name or ""))
+    words = without_symbols(words)
+    return Guard(part.kind, part.name, text, words, part.dimension, path, line, stack, zero_one, decides, is_kept)
+
+
+def _reads_of_self(code: str, name: str) -> bool:
+    """Whether ``code`` has the last attribute of ``name`` as one of ``self``, or of what ``self`` holds.
+
+    Where a wrapper is compiled, ``self`` is one of its arguments: ``args[0].config.kind``.
+    """
+    attribute = re.search(r"\.(\w+)$", name)
+    return attribute is not None and re.search(rf"\bself(\.\w+)*\.{attribute[1]}\b", code) is not None
 
 
 def without_symbols(words: str) -> str:

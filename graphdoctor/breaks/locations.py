@@ -121,6 +121,17 @@ def function_at(text: str, line: int) -> str | None:
     return next((name for first, last, name in _functions(text) if first <= line <= last), None)
 
 
+@lru_cache(maxsize=64)
+def comprehension_lines(text: str) -> tuple[tuple[int, int], ...]:
+    """First and last line of every comprehension that is a function of its own up to Python 3.11."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp))
+    return tuple((node.lineno, node.end_lineno or node.lineno) for node in nodes)
+
+
 def code_at(text: str, line: int) -> str:
     """The text of the innermost function that ``line`` of ``text`` belongs to; empty outside of functions."""
     place = next(((first, last) for first, last, _ in _functions(text) if first <= line <= last), (1, 0))

@@ -75,12 +75,15 @@ def write_reports(diagnosis: Diagnosis, reports: tuple[Report, ...]) -> None:
 
 
 def judge(diagnosis: Diagnosis, fail_on: FailOn | None, max_breaks: int | None) -> int:
-    """The exit code of the gate; the reasons go to stderr where the user configured the gate."""
+    """The exit code of the gate; the reasons go to stderr where the report does not show them.
+
+    That is where the user configured the gate, and where what ran is ready and the code has errors all the same.
+    """
     from graphdoctor.diagnosis.gate import failures
 
     is_gated = fail_on is not None or max_breaks is not None or diagnosis.comparison is not None
     default: FailOn = "new" if diagnosis.comparison else "any" if max_breaks is None else "none"
     reasons = failures(diagnosis, fail_on or default, max_breaks)
-    for reason in reasons if is_gated else ():
+    for reason in reasons if is_gated or diagnosis.summary.verdict == "ready" else ():
         click.echo(f"graphdoctor: failed: {reason}", err=True)
     return FINDINGS if reasons else CLEAN

@@ -142,6 +142,8 @@ def run(
         raise OneLine(str(error)) from None
     except NothingRecorded as error:
         complain(str(error))
+        if error.missing:
+            complain(error.missing)
         for use in wrong_uses(program[0], options) if program[0].endswith(".py") else ():
             complain(use)
         context.exit(error.exit_code or (FINDINGS if gated else CLEAN))

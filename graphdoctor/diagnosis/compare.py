@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.model.findings import Comparison, Finding
+from graphdoctor.source.notebook import cell_of
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis
@@ -46,8 +47,8 @@ def compare(base: Base, head: Diagnosis, was_left_out: Callable[[str], bool] = l
     fixed = [
         f
         for f in gone
-        if f.location.path not in unread
-        and not was_left_out(f.location.path)
+        if _file(f) not in unread
+        and not was_left_out(_file(f))
         and (f.status != "dynamic-only" or head.dynamic is not None)
         and (id(f) not in paired or base.diagnosis.dynamic is not None)
     ]
@@ -123,6 +124,12 @@ def _line_text(finding: Finding) -> str:
     """The line of ``finding`` without spacing, as in its fingerprint."""
     number = finding.location.line - finding.snippet_start
     return "".join(finding.snippet[number].split()) if 0 <= number < len(finding.snippet) else ""
+
+
+def _file(finding: Finding) -> str:
+    """The file that ``finding`` is in; of a cell, which a report that was kept names, its notebook."""
+    cell = cell_of(finding.location.path)
+    return cell[0] if cell is not None else finding.location.path
 
 
 def _rule(finding: Finding) -> str:

@@ -16,7 +16,7 @@ from graphdoctor.breaks.locations import without_site
 from graphdoctor.breaks.measured_costs import measured, measured_rest, not_reached_yet, split, unmeasured
 from graphdoctor.diagnosis import exports
 from graphdoctor.diagnosis.numpy_scalars import with_cause
-from graphdoctor.diagnosis.sites import all_sites, sites
+from graphdoctor.diagnosis.sites import all_sites, dropped_names, functions_of, last, share_comprehension, sites
 from graphdoctor.model.findings import Finding, Location
 from graphdoctor.syntax.arms import are_exclusive
 from graphdoctor.syntax.passed_over import may_be_passed_over
@@ -201,7 +201,7 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
     causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
     # What was not sure enough to be called an error is sure now.
     is_error = (finding.confidence == "possible" or not expected) and seen[0].first.owner == "own"
-    dropped, whole = _names(seen), any(s.whole_frame and not s.rest for s in seen)
+    dropped, whole = dropped_names(seen), any(s.whole_frame and not s.rest for s in seen)
     cost = measured(finding.consequence, dropped) if whole else split(finding.consequence, places)
     if not whole and any(s.rest for s in seen):
         dropped, cost = (), measured_rest(finding.consequence, dropped[-1] if dropped else finding.function)
@@ -232,11 +232,6 @@ def _beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:
     return replace(unexplained, suggestion=" Else: ".join(filter(None, (first, unexplained.suggestion))))
 
 
-def _names(found: Iterable[Site]) -> tuple[str, ...]:
-    """The functions that were given up as a whole."""
-    return tuple(dict.fromkeys(frame.function for s in found for frame in s.dropped))
-
-
 def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
     """The finding for a break that the static pass did not expect; ``raises``: it ended a run that passes in eager."""
     brk = site.first
@@ -264,7 +259,7 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> F
         gb_ids=(brk.gb_id,) if brk.gb_id else (),
         events=site.events,
         whole_frame=site.whole_frame and not site.rest,
-        dropped=() if site.rest else _names([site]),
+        dropped=() if site.rest else dropped_names([site]),
     )
 
 
@@ -301,8 +296,10 @@ class _Traced:
         self.not_exported = {(e.path, e.line) for run in runs for e in run.export if e.outcome == "failed"}
         self.recompiled = {(r.path, r.line) for run in runs for r in run.recompiles}
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
-        self.dropped = {place for s in found if s.whole_frame for place in _functions(s.first)}
-        self.ended = [s.first for s in found if s.whole_frame or s.first.gb_id in LEAVES_THE_REST]
+        whole = [s for s in found if s.whole_frame and not s.is_in_comprehension]
+        self.dropped = {place for s in whole for place in functions_of(s.first)}
+        self.ended = [s.first for s in found if s in whole or s.first.gb_id in LEAVES_THE_REST]
+        self.in_comprehensions = [s.first for s in found if s.is_in_comprehension]
         #: Where functions were given up: path, function, line, and the line that breaks, mostly the same.
         self.ends = {(b.path, b.function, b.line, b.line) for b in self.ended}
         for s in found:
@@ -368,13 +365,13 @@ class _Traced:
 
     def _is_given_up(self, finding: Finding) -> bool:
         """Whether ``finding`` lies in code that Dynamo left to eager, where its line may have run untraced."""
-        place, function = finding.location, _last(finding.function)
+        place, function = finding.location, last(finding.function)
         dropped = (place.path, function) in self.dropped
         if dropped or any(at < place.line for at, _ in self._ends(finding)):
             return True
         # A call that breaks inside runs as a function of its own, which Dynamo may leave alone.
         return any(
-            (b.path, _last(b.function)) == (place.path, function) and b.line < place.line and len(b.stack) > 1
+            (b.path, last(b.function)) == (place.path, function) and b.line < place.line and len(b.stack) > 1
             for b in self.places
         )
 
@@ -385,21 +382,14 @@ class _Traced:
     def _is_doubtful(self, finding: Finding) -> bool:
         """Never traced, or next to a break whose column is not known."""
         place = finding.location
-        if (place.path, _last(finding.function)) in self.dropped:
+        if (place.path, last(finding.function)) in self.dropped:
             return True
-        function = _last(finding.function)
+        function = last(finding.function)
+        if any(share_comprehension(self.texts.get(b.path, ""), b, place) for b in self.in_comprehensions):
+            return True
         before = [b for b in self.places if b.path == place.path and b.line <= place.end_line]
-        in_function = [b for b in before if _last(b.function) == function]
+        in_function = [b for b in before if last(b.function) == function]
         if any(b.gb_id not in finding.gb_ids or (b in self.ended and b.line < place.line) for b in in_function):
             # What is left of a function after a break is not traced when it has no tensor.
             return True
         return any(b.path == place.path and b.column is None and _contains(place, b.line, None) for b in self.places)
-
-
-def _functions(brk: Break) -> set[tuple[str, str]]:
-    """The functions on the user stack of a break."""
-    return {(brk.path, _last(brk.function)), *((frame.path, _last(frame.function)) for frame in brk.stack)}
-
-
-def _last(qualified: str) -> str:
-    return qualified.rpartition(".")[2]

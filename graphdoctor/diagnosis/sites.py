@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.locations import comprehension_lines
 from graphdoctor.breaks.measured_costs import is_rest_alone, site_of
 
 if TYPE_CHECKING:
+    from graphdoctor.model.findings import Location
     from graphdoctor.model.runs import Break, DynamicRun, Frame
 
 
@@ -23,6 +25,11 @@ class Site:
     rest: bool
     #: The functions that were given up as a whole because of it, callers first, each at its line on the way to it.
     dropped: tuple[Frame, ...] = ()
+
+    @property
+    def is_in_comprehension(self) -> bool:
+        """Whether a comprehension alone was given up, and not the function around it."""
+        return self.whole_frame and bool(self.dropped) and all(f.is_comprehension for f in self.dropped)
 
 
 def all_sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
@@ -62,3 +69,29 @@ def _with_columns(groups: dict[tuple[object, ...], list[Break]]) -> dict[tuple[o
             if len(others) == 1:
                 joined[others[0]] = [*joined[others[0]], *joined.pop(key)]
     return joined
+
+
+def dropped_names(found: Iterable[Site]) -> tuple[str, ...]:
+    """The functions that were given up as a whole."""
+    frames = [frame for s in found for frame in s.dropped]
+    # The function around a comprehension has it in it.
+    whole = [frame for frame in frames if not frame.is_comprehension]
+    return tuple(dict.fromkeys(frame.function for frame in whole or frames))
+
+
+def share_comprehension(text: str, brk: Break, place: Location) -> bool:
+    """Whether ``place`` lies in the comprehension that ``brk`` left to eager."""
+    return brk.path == place.path and any(
+        first <= min(brk.line, place.line) and max(brk.line, place.line) <= last
+        for first, last in comprehension_lines(text)
+    )
+
+
+def functions_of(brk: Break) -> set[tuple[str, str]]:
+    """The functions on the user stack of a break."""
+    return {(brk.path, last(brk.function)), *((frame.path, last(frame.function)) for frame in brk.stack)}
+
+
+def last(qualified: str) -> str:
+    """The name without the class around it."""
+    return qualified.rpartition(".")[2]

@@ -65,6 +65,8 @@ def compile_and_call(
     the model raises; what Dynamo raises becomes a break.
     """
     __tracebackhide__ = True
+    if not callable(model):
+        raise TypeError(f"the model is a {type(model).__qualname__}: give a module or a function, then its arguments")
     model = session.uncompiled(model)
     backend = _Watching(_places())
     error: BaseException | None = None

@@ -27,6 +27,14 @@ class Frame:
     line: int
     function: str
 
+    @property
+    def is_comprehension(self) -> bool:
+        """Whether it is what Python up to 3.11 makes of a comprehension: ``Net.forward.<listcomp>``.
+
+        It can be given up alone: the function around it is split at its line, and goes on behind it.
+        """
+        return self.function.endswith("comp>")
+
 
 @dataclass(frozen=True)
 class Break:

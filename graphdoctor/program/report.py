@@ -10,6 +10,7 @@ from textwrap import shorten
 from graphdoctor.breaks.explanations import remedy_of_error
 from graphdoctor.diagnosis.join import is_usage
 from graphdoctor.model.findings import Diagnosis
+from graphdoctor.program.missing import lacking
 from graphdoctor.program.process import Ended
 from graphdoctor.program.samples import Saved, write_samples
 from graphdoctor.program.verified import verified
@@ -27,11 +28,15 @@ _ASK = "--compile auto compiles its outermost modules, with nothing changed in t
 
 
 class NothingRecorded(Exception):
-    """There is nothing to report on; the text is one line for the user, ``exit_code`` that of the program."""
+    """There is nothing to report on; the text is one line for the user, ``exit_code`` that of the program.
 
-    def __init__(self, text: str, exit_code: int) -> None:
+    ``missing`` is a line on the modules that the program did not find, or empty.
+    """
+
+    def __init__(self, text: str, exit_code: int, missing: str = "") -> None:
         super().__init__(text)
         self.exit_code = exit_code
+        self.missing = missing
 
 
 @dataclass(frozen=True)
@@ -66,16 +71,18 @@ def report(
         processes, traces = [], ()
     busy = [process for process in processes if not process.is_idle]
     if not busy:
-        raise NothingRecorded(_nothing(folder, name, ended, processes), ended.exit_code)
+        modules = lacking(folder) if ended.exit_code else ""
+        raise NothingRecorded(_nothing(folder, name, ended, processes), ended.exit_code, modules)
     saved: tuple[Saved, ...] = ()
+    about: tuple[str, ...] = ()
     notes = [*_how_it_ended(name, ended, busy, missing), *_about(busy)]
     if proof.sample is not None or proof.verify:
         saved, about = write_samples(proof.sample or folder / "first_call.py", folder, processes)
-        notes += about if proof.sample is not None or not saved else ()
+        notes += about if proof.sample is not None else ()
     progress("reading the files that took part")
     diagnosis = diagnosed(busy, traces, options, notes)
     if proof.verify:
-        diagnosis = verified(diagnosis, saved[0] if saved else None, proof.timeout, progress)
+        diagnosis = verified(diagnosis, saved, about, proof.timeout, progress)
     if ended.exit_code and diagnosis.summary.verdict == "ready":
         headline = f"{diagnosis.summary.headline}; but the program {ended.words}"
         diagnosis = replace(diagnosis, summary=replace(diagnosis.summary, headline=headline))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +16,18 @@ from graphdoctor.scan.copies import Copies
 from graphdoctor.source.files import text_of
 
 
-def verified(diagnosis: Diagnosis, saved: Saved | None, timeout: float, progress: runner.Progress) -> Diagnosis:
-    """``diagnosis`` with the grades of its fixes, or with a note with the reason."""
-    if saved is None:
-        return _noted(diagnosis, "fixes not verified: no call was saved")
+def verified(
+    diagnosis: Diagnosis, calls: Sequence[Saved], why_none: Sequence[str], timeout: float, progress: runner.Progress
+) -> Diagnosis:
+    """``diagnosis`` with the grades of its fixes on the first of ``calls``, or with a note with the reason.
+
+    ``why_none`` says why no call was saved.
+    """
     if not any(finding.fix and finding.fix.edits for finding in diagnosis.findings):
-        return diagnosis
+        return _noted(diagnosis, "--verify: there is no fix to verify")
+    if not calls:
+        return _noted(diagnosis, f"fixes not verified: {'; '.join(why_none)}")
+    saved = calls[0]
     files = _files(diagnosis)
     with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
         request = RunRequest(

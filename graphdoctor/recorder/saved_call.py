@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import linecache
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 import torch
 
-_DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+from graphdoctor.recorder.definitions import definitions
 
 
 def load(
@@ -28,7 +26,7 @@ def load(
     folder = str((root or (script or file).parent).resolve())
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    main = _definitions(script.resolve(), name) if script is not None else None
+    main = definitions(script.resolve(), name) if script is not None else None
     with _as_main(main):
         saved = torch.load(file, map_location="cpu", weights_only=False)
     if main is not None:
@@ -36,20 +34,6 @@ def load(
     module, qualified = saved["name"]
     function = saved["function"] if saved["function"] is not None else _function(module, qualified, main)
     return function, saved["args"], saved["kwargs"]
-
-
-def _definitions(script: Path, name: str) -> ModuleType:
-    """A module with what ``script`` imports and defines."""
-    # What is verified is a changed text, which is in linecache and not in the file.
-    tree = ast.parse("".join(linecache.getlines(str(script))), str(script))
-    tree.body = [statement for statement in tree.body if isinstance(statement, _DEFINITIONS)]
-    module = ModuleType(name or script.stem)
-    module.__file__ = str(script)
-    module.__package__ = name.rpartition(".")[0]
-    if module.__name__ not in sys.modules:
-        sys.modules[module.__name__] = module
-    exec(compile(tree, str(script), "exec", dont_inherit=True), vars(module))
-    return module
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 VARIABLE = "GRAPHDOCTOR_RECORD"
 #: The value of ``compile`` that stands for all outermost modules with parameters.
 AUTO = "auto"
+#: The file of a process, by its number, that an import ended.
+MISSING = "missing_{}.json"
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
+import json
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
-from graphdoctor.recorder.settings import Settings, load
+from graphdoctor.recorder.settings import MISSING, Settings, load
 
 
 def start() -> None:
@@ -20,6 +22,21 @@ def start() -> None:
     settings = load(os.environ)
     if settings is not None and "torch" not in sys.modules:
         sys.meta_path.insert(0, _AfterTorch(settings))
+        _watch_imports(settings.folder)
+
+
+def _watch_imports(folder: str) -> None:
+    """Note the import that ends the program, and where Python looked for modules by then."""
+    original = sys.excepthook
+
+    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        with contextlib.suppress(Exception):
+            if isinstance(error, ModuleNotFoundError) and error.name:
+                said = {"name": error.name, "file": getattr(sys.modules["__main__"], "__file__", ""), "path": sys.path}
+                Path(folder, MISSING.format(os.getpid())).write_text(json.dumps(said), encoding="utf-8")
+        original(kind, error, trace)
+
+    sys.excepthook = excepthook
 
 
 class _AfterTorch(importlib.abc.MetaPathFinder):

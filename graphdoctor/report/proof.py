@@ -51,6 +51,8 @@ _ALONE = (
 )
 
 
+#: The file that a program's first call is saved in, where the command names none.
+_SAMPLE = "first_call.py"
 #: Places that an effect is shown with.
 _PLACES = 5
 
@@ -278,9 +280,32 @@ def command(diagnosis: Diagnosis, unsafe: bool = True) -> str:
     with_unsafe = unsafe and needs_unsafe(diagnosis.findings, tried)
     more = ["--fix", *(["--unsafe-fixes"] if with_unsafe else [])]
     words = _words(diagnosis)
+    if sample := of_sample(diagnosis, with_unsafe):
+        return sample
     if words[:2] != ["graphdoctor", "scan"]:
         return shlex.join(["graphdoctor", "scan", *sorted({f.location.path for f in chosen}), *more])
     return shlex.join([*_without_outputs(words), *more])
+
+
+def of_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
+    """What writes the fixes that a program's run verified: on the source alone they would not be verified.
+
+    Empty for other reports, and where no fix is verified.
+    """
+    words = _words(diagnosis)
+    if words[:2] != ["graphdoctor", "run"] or not any(
+        f.fix is not None and is_offered(f) and label(f.fix) == "verified" for f in diagnosis.findings
+    ):
+        return ""
+    write = ["graphdoctor", "fix", *(["--unsafe-fixes"] if unsafe else [])]
+    if "--save-sample" in words[:-1]:
+        return shlex.join([*write, words[words.index("--save-sample") + 1]])
+    # What follows is the program's, so the first one is meant.
+    rest = words[2:]
+    if "--verify" in rest:
+        rest.remove("--verify")
+    save = ["graphdoctor", "run", "--save-sample", _SAMPLE]
+    return f"{shlex.join([*save, *rest])}; {shlex.join([*write, _SAMPLE])}"
 
 
 def again(diagnosis: Diagnosis) -> str:

@@ -50,7 +50,7 @@ def notes(every: Sequence[Ran], times: Sequence[FrameTime]) -> tuple[str, ...]:
     """The lines, in the order of the report."""
     return (
         *_uneven(every),
-        *_seconds(every),
+        *_seconds(every, times),
         *_slowest(times, every),
         *_splits(every),
         *_restarts(every),
@@ -81,7 +81,12 @@ def _uneven(every: Sequence[Ran]) -> Iterator[str]:
         yield f"ranks differ: {', '.join(counts)}"
 
 
-def _seconds(every: Sequence[Ran]) -> Iterator[str]:
+def _seconds(every: Sequence[Ran], times: Sequence[FrameTime]) -> Iterator[str]:
+    if len(every) == 1:
+        # The time of the only function is all of it.
+        if len(times) > 1:
+            yield f"compile time: {sum(time.seconds for time in times):.1f} s"
+        return
     totals = sorted((sum(cost.seconds for cost in e.process.costs.values()), e.label) for e in every)
     if len(every) <= _NAMED:
         order = {entry.label: number for number, entry in enumerate(every)}

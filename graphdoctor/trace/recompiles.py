@@ -187,7 +187,7 @@ def _advice(
         return guards.AVOID_ZERO_AND_ONE
     if fixed:
         return _ONE_SIZE
-    if is_of_holding(guard.text) or (guard.kind == "presence" and (guard.name or "").startswith("self.")):
+    if is_of_holding(guard.text) or (guard.kind == "presence" and guard.is_kept):
         return guards.SET_BEFORE
     if guard.kind == "attribute" and guard.decides and _NUMBER.search(guard.text):
         return guards.SET_ONCE

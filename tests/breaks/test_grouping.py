@@ -101,6 +101,13 @@ def test_the_break_in_torch_optimizers_is_torchs() -> None:
     assert found.owner == "torch"
 
 
+def test_a_comprehension_is_given_up_alone() -> None:
+    inside = RawFrame("/p/model.py", 6, 9, "<listcomp>")
+    (found,) = distinct([event(HELPER, inside), event(inside, kind="skip")], PLACES, source)
+    assert (found.whole_frame, found.function) == (True, "Net.helper")
+    assert found.dropped == (Frame("model.py", 6, "Net.helper.<listcomp>"),)
+
+
 def test_a_skip_drops_the_whole_frame() -> None:
     (found,) = distinct([event(HELPER), event(HELPER, kind="skip")], PLACES, source)
     assert found.whole_frame

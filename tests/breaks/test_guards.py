@@ -209,3 +209,10 @@ def test_a_relation_of_one_number_names_it(reason: str, words: str) -> None:
 def test_a_key_of_a_dict_is_named(reason: str, words: str) -> None:
     guard = read(reason)
     assert (guard.kind, guard.words) == ("length", words)
+
+
+def test_an_attribute_of_self_where_a_wrapper_is_compiled() -> None:
+    reason = "0/0: args[0].config.problem_type is None      # {}  # site-packages/lib/model.py:7 in forward"
+    assert read(reason.format("if self.config.problem_type is None:")).is_kept
+    assert not read(reason.format("if batch.problem_type is None:")).is_kept
+    assert read("0/0: self.opt is None   # x  # model.py:7 in f").is_kept

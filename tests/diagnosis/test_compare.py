@@ -115,6 +115,16 @@ def test_files_that_were_not_read_have_nothing_fixed(build: Any) -> None:
     assert ([f.location.path for f in left_out.fixed], left_out.not_compared) == (["m.py"], 1)
 
 
+def test_cells_of_a_notebook_that_was_not_read_have_nothing_fixed(build: Any) -> None:
+    before = diagnosis([at(build, 5, "print(x)", path="demo.ipynb:cell 2")])
+    nothing = diagnosis([])
+    broken = replace(nothing, files=(ScannedFile("demo.ipynb", 1, "failed", "no JSON"),))
+    assert counts(compared(before, nothing)) == (0, 1, 0)
+    assert counts(compared(before, broken)) == (0, 0, 0)
+    left_out = compare(Base("base", before), nothing, lambda path: path == "demo.ipynb")
+    assert (left_out.fixed, left_out.not_compared) == ((), 1)
+
+
 def test_what_was_only_possible_is_not_fixed_by_its_absence(build: Any) -> None:
     before = diagnosis([at(build, 5, "print(x)", confidence="possible")])
     assert counts(compared(before, diagnosis([]))) == (0, 0, 0)

@@ -312,3 +312,16 @@ def test_an_unexplained_break_names_the_explained_one_on_its_line(build: Any) ->
     assert (confirmed.status, beside.rule) == ("confirmed", "GD000")
     assert beside.suggestion.startswith("Remove the break of GD101 on this line first: this one may go with it.")
     assert beside.suggestion.endswith(alone.suggestion)
+
+
+def test_behind_a_comprehension_that_was_given_up_the_function_goes_on(build: Any) -> None:
+    text = "def forward(self, x):\n    y = [\n        print(i) or print(x)\n        for i in x\n    ]\n    print(y)\n"
+    inside = (build.frame("m.py", 3, "Net.forward.<listcomp>"),)
+    brk = build.brk(3, 9, whole_frame=True, dropped=inside)
+    predicted = [
+        replace(build.finding(*place), fact="print()", consequence=SPLIT) for place in ((3, 9), (3, 21), (6, 5))
+    ]
+    alone, beside, behind = join(predicted, [build.run(brk)], RULES, texts={"m.py": text})
+    assert alone.message == "print(): `Net.forward.<listcomp>` runs uncompiled as a whole"
+    # What stands beside it in the comprehension was never traced.
+    assert (beside.status, behind.status) == ("static-only", "refuted")

@@ -14,7 +14,7 @@ import torch._dynamo
 from torch import nn
 
 from graphdoctor.dynamic.tracing import private_torch
-from graphdoctor.testing import assert_fullgraph, assert_no_graph_breaks
+from graphdoctor.testing import assert_fullgraph, assert_max_recompiles, assert_no_graph_breaks
 
 BOTH = pytest.mark.parametrize("check", [assert_fullgraph, assert_no_graph_breaks])
 
@@ -170,3 +170,11 @@ def test_one_graph_in_all_that_a_model_may_do(check: Callable[..., None]) -> Non
 def test_scripted_parts(check: Callable[..., None]) -> None:
     with pytest.raises(RuntimeError, match="does not support compiling"):
         check(torch.jit.script(nn.Linear(3, 3)), torch.rand(2, 3))
+
+
+def test_wrong_arguments_are_one_line() -> None:
+    with pytest.raises(TypeError, match=r"^the model is a str: give a module or a function, then its arguments$"):
+        assert_fullgraph("net", torch.ones(2))  # type: ignore[arg-type]
+    calls: list[Any] = [(torch.ones(2, 4),), torch.ones(3, 4)]
+    with pytest.raises(TypeError, match=r"^calls\[1\] is a Tensor: give a tuple of arguments for each call, \(x,\)$"):
+        assert_max_recompiles(nn.Linear(4, 4), calls)

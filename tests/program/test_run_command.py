@@ -414,6 +414,19 @@ def test_program_that_compiles_nothing_is_one_line(
     assert (done.returncode, done.stderr) == (code, f"graphdoctor: {line}\n")
 
 
+def test_all_modules_that_a_program_lacks_are_named(graphdoctor: Command, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    program(tmp_path, "import gd_no_b, timm\n", "parts/gd_helper.py")
+    program(tmp_path, "import sys\nsys.path.append('parts')\nimport gd_no_a.sub\nimport gd_helper\n")
+    for arguments in (["train.py"], ["-m", "train"]):
+        done = graphdoctor("run", *arguments, cwd=tmp_path)
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            "graphdoctor: missing: 'gd_no_a', 'gd_no_b', 'timm'; `pip install timm` where graphdoctor is installed, and "
+            "install what provides `gd_no_a` and `gd_no_b`"
+        )
+
+
 def test_program_ends_after_its_steps(graphdoctor: Command, tmp_path: Path) -> None:
     program(tmp_path, BREAKS.replace("range(4)", "range(100)"))
     done, report = run(graphdoctor, tmp_path, "--steps", "3", "--exit-zero", "train.py")

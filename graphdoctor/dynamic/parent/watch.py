@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import signal
+import sysconfig
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile, takewhile
 from typing import Any, Literal
 
+from graphdoctor.breaks.locations import is_installed
 from graphdoctor.dynamic.parent.channel import WHY
 from graphdoctor.dynamic.parent.protocol import BadMessage, Gone, Kinds, message
 from graphdoctor.dynamic.parent.server import Job
@@ -27,6 +31,9 @@ MESSAGE_LIMIT = 64 << 20
 _LEFT = 64
 #: Bytes that are read of the file that faulthandler writes.
 _CRASH_TEXT = 1 << 16
+#: A frame in that file, and where Python's own library is.
+_FRAME = re.compile(r'  File "(?P<path>.+)", line (?P<line>\d+) in (?P<name>.+)')
+_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 
 
 @dataclass(frozen=True)
@@ -139,10 +146,7 @@ class Watch:
 
     def last_line(self) -> str:
         """The innermost Python line that faulthandler saw, else the last output of the process; a clause, or empty."""
-        for line in self._crashes():
-            if line.startswith("  File "):
-                return f" (at {line.strip()})"
-        return self.last_words()
+        return innermost(self._crashes()) or self.last_words()
 
     def last_words(self) -> str:
         """Why the worker ended itself, or the last line that the process printed, as a clause; else empty."""
@@ -159,6 +163,15 @@ class Watch:
                 return stream.read(_CRASH_TEXT).decode(errors="replace").splitlines()
         except OSError:
             return []
+
+
+def innermost(crash: Sequence[str]) -> str:
+    """The innermost line of the first stack in what faulthandler wrote, outside of packages where there is one."""
+    frames = (_FRAME.fullmatch(line) for line in crash)
+    stack = [found for found in takewhile(bool, dropwhile(lambda found: not found, frames)) if found]
+    own = (f for f in stack if not is_installed(f["path"]) and not f["path"].startswith(_LIBRARY))
+    frame = next(own, stack[0] if stack else None)
+    return f" (at {frame['path']}:{frame['line']} in {frame['name']})" if frame is not None else ""
 
 
 class _Lines:

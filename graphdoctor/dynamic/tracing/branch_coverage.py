@@ -12,6 +12,7 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType
 from typing import Any
 
+from graphdoctor.recorder import definitions
 from graphdoctor.syntax.branches import TESTS
 
 #: The name under which the wrapped code finds the recorder.
@@ -22,7 +23,10 @@ Seen = set[tuple[str, int, int, bool]]
 
 
 def record_tests(lines: Mapping[str, Collection[int]]) -> Seen:
-    """From now on, imports of these files (absolute paths) record the tests and loops that begin in these lines."""
+    """From now on, imports of these files (absolute paths) record the tests and loops that begin in these lines.
+
+    So do the definitions of a script, which is not imported.
+    """
     seen: Seen = set()
     if not lines:
         return seen
@@ -39,12 +43,21 @@ def record_tests(lines: Mapping[str, Collection[int]]) -> Seen:
         path = self.get_filename(fullname)
         if path not in lines:
             return original(self, fullname)
-        tree = _Wrapper(path, lines[path]).visit(ast.parse(self.get_data(path)))
+        tree = _wrapped(ast.parse(self.get_data(path)), path, lines[path])
         code: CodeType = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
         return code
 
+    def watched(tree: ast.Module, path: str) -> ast.Module:
+        return _wrapped(tree, path, lines[path]) if path in lines else tree
+
     SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
+    definitions.changes.append(watched)
     return seen
+
+
+def _wrapped(tree: ast.Module, path: str, lines: Collection[int]) -> ast.Module:
+    found: ast.Module = _Wrapper(path, lines).visit(tree)
+    return found
 
 
 class _Wrapper(ast.NodeTransformer):

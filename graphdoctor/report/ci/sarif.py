@@ -88,7 +88,7 @@ def _result(
         "ruleId": text.rule,
         "ruleIndex": numbers[text.rule],
         "level": LEVELS[exact.severity],
-        "message": _message(f"{text.message}. {text.suggestion}" if text.suggestion else text.message),
+        "message": _message(f"{text.message}. Help: {text.suggestion}" if text.suggestion else text.message),
         "locations": [_location(exact, text)],
         "partialFingerprints": {"graphdoctor/v1": text.fingerprint},
         "properties": {

@@ -97,7 +97,8 @@ def _states(tree: ast.Module, path: str, reached: frozenset[int], runs: list[Dyn
     broken = {entry.line for entry in breaks if entry.path == path and not _is_inside_call(entry)}
     # The called function is cut there; the calling one goes on after the call.
     calls = {frame.line for entry in breaks for frame in entry.stack if frame.path == path}
-    dropped = {frame.line for entry in breaks for frame in entry.dropped if frame.path == path}
+    given_up = (frame for entry in breaks for frame in entry.dropped if frame.path == path)
+    dropped = {frame.line for frame in given_up if not frame.is_comprehension}
     nothing = all(run.graphs == 0 for run in runs)
     states: dict[int, State] = {}
     for function in ast.walk(tree):

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 def listed(diagnosis: Diagnosis) -> list[Finding]:
     """The findings that a text report lists: all but those that the run refuted, the user's own code first, then what
-    is new.
+    is new, and last what the base had.
     """
     new = frozenset(diagnosis.comparison.new if diagnosis.comparison else ())
+    known = frozenset(diagnosis.comparison.unchanged if diagnosis.comparison else ())
     found = [finding for finding in diagnosis.findings if finding.status != "refuted"]
-    return sorted(found, key=lambda finding: (finding.owner != "own", finding.fingerprint not in new))
+    return sorted(found, key=lambda f: (f.owner != "own", f.fingerprint not in new, f.fingerprint in known))
 
 
 def closing(diagnosis: Diagnosis) -> str:
@@ -64,6 +65,11 @@ def _ways(diagnosis: Diagnosis) -> str:
     unsafe = "" if any(may_be_written(f, unsafe=False) for f in diagnosis.findings) else " --unsafe-fixes"
     if command not in ("run", "trace"):
         return f"--diff{unsafe} shows, --fix{unsafe} applies"
+    if diagnosis.verification is not None:
+        from graphdoctor.report.proof import of_sample
+
+        if sample := of_sample(diagnosis, bool(unsafe)):
+            return f"`{sample}` writes"
     files = {f.location.path for f in diagnosis.findings if f.fix is not None and is_offered(f)}
     file = shlex.quote(_from_here(files.pop(), diagnosis.root)) if len(files) == 1 else "FILE"
     proves = "--verify proves, " if command == "run" and diagnosis.verification is None else ""

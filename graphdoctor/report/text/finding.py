@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from graphdoctor.model.labels import explanation, is_offered, label, sets_for_process
+from graphdoctor.model.labels import explanation, is_offered, label, not_verified, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, width
 from graphdoctor.report.excerpt import marked_line
@@ -73,7 +73,10 @@ class Findings:
         fix = finding.fix
         offered = fix is not None and is_offered(finding, owner=None)
         if fix is not None and offered:
-            text = fix.reason if self._is_new(finding, fix.reason) else f"as for {finding.rule} above"
+            # Verbose reports have all that is known of the fix below.
+            doubts = "" if self._look.verbose else not_verified(fix)
+            reason = " ".join(filter(None, (fix.reason, doubts)))
+            text = reason if self._is_new(finding, reason) else f"as for {finding.rule} above"
             yield from self._remark(f"{label(fix)} fix", text, gutter)
         elif self._is_new(finding, finding.suggestion):
             whose = f"help for {for_whom}" if (for_whom := wording.whose(finding, "its authors")) else "help"

@@ -79,14 +79,23 @@ def _failed(shown: Diagnosis, look: Look) -> Iterator[str]:
 
 
 def _findings(shown: Diagnosis, look: Look) -> Iterator[Iterator[str]]:
-    """The findings, those in other packages under a title of their own."""
+    """The findings, with titles above what the base had already, and above those in other packages."""
     show = Findings(look, ran=any(run.outcome == "ok" for run in shown.dynamic or ()))
-    titled = False
+    above = ""
     for finding in listed(shown):
-        if finding.owner != "own" and not titled:
-            titled = True
-            yield iter([Paint(look.color)("In libraries:", "bold")])
+        title = _title(finding, shown)
+        if title != above:
+            above = title
+            yield iter([Paint(look.color)(title, "bold")])
         yield show.lines(finding)
+
+
+def _title(finding: Finding, shown: Diagnosis) -> str:
+    """What stands above the first finding of its kind; nothing above those that have to be looked at."""
+    if finding.owner != "own":
+        return "In libraries:"
+    base = shown.comparison
+    return f"Already in {one_line(base.base)}:" if base and finding.fingerprint in base.unchanged else ""
 
 
 def _refuted(shown: Diagnosis, look: Look) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphdoctor.model.findings import Finding
+from graphdoctor.model.labels import may_be_written
 from graphdoctor.scan.source_texts import Sources
 from graphdoctor.source.errors import SourceError
 
@@ -58,7 +59,15 @@ def write(plan: WritePlan | None, findings: Sequence[Finding], sources: Sources,
             notes.append(f"not fixed: {path} {error}")
     notes.extend(f"not fixed: {f.location.path}:{f.location.line} {f.rule} overlaps another fix" for f in overlapping)
     marked = [replace(f, fix=replace(f.fix, written=True)) if f.fix and f in written else f for f in findings]
-    return Written(marked, notes or ("fixed: nothing; there is no fix to write",))
+    return Written(marked, notes or (f"fixed: nothing; {_why_nothing(findings, plan.unsafe)}",))
+
+
+def _why_nothing(findings: Sequence[Finding], unsafe: bool) -> str:
+    if any(may_be_written(finding, unsafe) for finding in findings):
+        return "no fix was chosen"
+    if any(may_be_written(finding, unsafe=True) for finding in findings):
+        return "each fix that there is may change behaviour, and is written with --unsafe-fixes"
+    return "there is no fix to write"
 
 
 def writable(paths: Sequence[str], scanned: Sequence[Path]) -> tuple[Path, ...]:

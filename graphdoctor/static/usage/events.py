@@ -300,11 +300,16 @@ def compiling_setup(step: Operation) -> Operation | None:
     if step.name not in (".prepare", ".prepare_model") or accelerator is None:
         return None
     plugins = [accelerator.kwargs[name] for name in ("dynamo_plugin", "dynamo_backend") if name in accelerator.kwargs]
-    if not accelerator.name.endswith("Accelerator") or not any(
-        each.value not in (None, "no", "NO") for each in plugins
-    ):
+    if not accelerator.name.endswith("Accelerator") or not any(map(_compiles, plugins)):
         return None
     return accelerator
+
+
+def _compiles(plugin: TrackedObject) -> bool:
+    """Whether ``plugin`` is a backend that is spelled out, or a plugin that was made; an option may be None."""
+    if plugin.value is MISSING:
+        return plugin.maker is not None or bool(plugin.name)
+    return plugin.value not in (None, "no", "NO")
 
 
 def plugin(accelerator: Operation) -> Operation | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
+import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
 
 from graphdoctor.dynamic.tracing.branch_coverage import record_tests
+from graphdoctor.recorder import definitions
 from graphdoctor.syntax.branches import branches
 
 SOURCE = """\
@@ -26,9 +30,6 @@ def f(x):
 
 
 def test_both_outcomes_are_seen_by_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import builtins
-    from importlib.machinery import SourceFileLoader
-
     monkeypatch.setattr(SourceFileLoader, "get_code", SourceFileLoader.get_code)
     file = tmp_path / "tests_seen_module.py"
     file.write_text(SOURCE)
@@ -49,7 +50,17 @@ def test_both_outcomes_are_seen_by_line(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_nothing_to_record_changes_nothing() -> None:
-    from importlib.machinery import SourceFileLoader
-
     before = SourceFileLoader.get_code
     assert record_tests({}) == set() and SourceFileLoader.get_code is before
+
+
+def test_the_definitions_of_a_script_are_watched_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(definitions, "changes", [])
+    monkeypatch.setattr(builtins, "__graphdoctor_test__", None, raising=False)
+    monkeypatch.setattr(SourceFileLoader, "get_code", SourceFileLoader.get_code)
+    script = tmp_path / "gd_watched_script.py"
+    script.write_text("def f(x):\n    if x > 0:\n        return 1\n    return 0\n\n\nraise SystemExit\n")
+    seen = record_tests({str(script): [2]})
+    module = definitions.definitions(script, "")
+    monkeypatch.delitem(sys.modules, "gd_watched_script")
+    assert (module.f(1), seen) == (1, {(str(script), 2, 7, True)})

@@ -25,6 +25,13 @@ def test_the_report_of_a_scan_has_it_too(compared: Diagnosis, rich: Diagnosis) -
     assert "Against" not in terminal.render(rich)
 
 
+def test_what_the_base_had_stands_below_what_is_new(compared: Diagnosis, rich: Diagnosis) -> None:
+    own = replace(compared, findings=tuple(replace(f, owner="own", status="confirmed") for f in compared.findings))
+    above, _, below = terminal.render(own).partition("Already in main:\n")
+    assert "model.py:52:1" in above and "model.py:18:9" not in above
+    assert "model.py:18:9" in below and "Already in" not in below + terminal.render(rich)
+
+
 def test_why_something_is_allowed(rich: Diagnosis) -> None:
     allowed = replace(rich, findings=(replace(rich.findings[0], allowed="legacy (until 2999-01-01)"),))
     assert "= allowed: legacy (until 2999-01-01)" in terminal.render(allowed)
