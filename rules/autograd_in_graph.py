@@ -786,6 +786,28 @@ class Net(nn.Module):
 def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean, self.kept = torch.zeros(8), {"a": torch.zeros(8).clone()}
+
+    def forward(self, x):
+        mean = self.mean
+        mean.data = mean.data * 0.5
+        for name in self.kept:
+            self.kept[name].data = x.mean(0) + self.kept[name].data
+        self.mean.data = x.mean(0)
+        return x - self.mean - self.kept["a"]
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 
@@ -877,9 +899,24 @@ def check_setattr(event: SetAttr) -> Hit | None:
     if event.name == "requires_grad":
         off = event.value == Const(False)
         return _hit(event, _INSTEAD_OF_OFF if off else METHODS["requires_grad_"], event.receiver)
-    if event.name == "data" and _is_computed(event.receiver):
+    if event.name == "data" and _is_computed(event.receiver) and _is_made_here(event):
         return _hit(event, "assign the tensor to the name, or write into it with `copy_`", event.receiver)
     return None
+
+
+def _is_made_here(event: SetAttr) -> bool:
+    """Whether the receiver is a name that the function gives the result of a computation; what objects and globals
+    hold is an input of the graph, whose data may be replaced.
+    """
+    target, function = event.node, function_named(event)
+    if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name) or function is None:
+        return False
+    made = (
+        node.value
+        for node in find(function.body, cst.Assign)
+        if any(isinstance(t.target, cst.Name) and t.target.value == target.value.value for t in node.targets)
+    )
+    return any(not isinstance(value, (cst.Attribute, cst.Subscript, cst.Name)) for value in made)
 
 
 def _hit(event: Call | GetAttr | SetAttr, suggestion: str, value: Value | None = None) -> Hit:

@@ -76,11 +76,17 @@ def _made_by_dataclass(info: ClassInfo) -> bool:
     return nearest is not None and "__init__" not in nearest.attrs
 
 
+#: A class that derives from one keeps what it was given, like the functions that a model applies in turn.
+_LISTS = ("builtins.list", ".UserList")
+
+
 def hold_children(module: Instance, args: tuple[Value, ...]) -> bool:
-    """Whether the class of ``module`` derives from a container of torch, which is given ``args``: its children."""
-    bases = (base for base in module.info.externals if base.endswith((".ModuleList", ".Sequential")))
+    """Whether the class of ``module`` derives from a list or a container of torch, which is given ``args``."""
+    bases = (base for base in module.info.externals if base.endswith((".ModuleList", ".Sequential", *_LISTS)))
     base = next(bases, None)
-    if base is not None:
+    if base is not None and base.endswith(_LISTS):
+        module.attrs[CHILDREN] = args[0] if args and isinstance(args[0], Seq) else Seq("list", None, UNKNOWN)
+    elif base is not None:
         made = torch_layers.new_layer(base, args) if args else None
         module.attrs[CHILDREN] = Seq("list", ()) if made is None else made.children or UNKNOWN
     return base is not None

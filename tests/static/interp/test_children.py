@@ -59,3 +59,19 @@ def test_the_class_of_a_layer_that_a_constructor_takes_is_not_called_for_each_in
     source = f"{HEAD}class Body(nn.Sequential):\n    {base}\n{NET.format(made='Body(nn.BatchNorm2d)')}"
     made = [e.qualname for e in events(source) if type(e) is Call and "BatchNorm2d" in e.qualname]
     assert [name for name in made if not name.endswith(".forward")] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "made", "reached"),
+    [
+        ("pass", "Parts([Part()])", True),
+        ("def __init__(self, first):\n        super().__init__([first])", "Parts(Part())", True),
+        ("def __init__(self):\n        super().__init__()\n        self.append(Part())", "Parts()", True),
+        ("pass", "Parts([nn.Linear(8, 8)])", False),
+        ("pass", "Parts()", False),
+    ],
+)
+def test_a_list_of_ones_own_holds_what_it_was_given(events, body, made, reached):
+    call = "\n\n    def __call__(self, x):\n        for part in self:\n            x = part(x)\n        return x\n"
+    source = f"{HEAD}class Parts(list):\n    {body}{call}{NET.format(made=made)}"
+    assert bool([e for e in events(source) if type(e) is Truth]) is reached

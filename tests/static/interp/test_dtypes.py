@@ -20,6 +20,7 @@ MADE = """
     torch.full_like(x, True)
     torch.ones(4, dtype=bool)
     torch.ones(4, dtype=int)
+    torch.arange(order.max() + 1)
     torch.cat([mask[:2], mask[2:]])
     torch.concat([order, order])
     torch.stack([mask, mask])

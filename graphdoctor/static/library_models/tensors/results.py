@@ -128,9 +128,9 @@ def _elementwise(name: str, args: tuple[Value, ...]) -> bool:
 
 
 def _is_int(value: Value) -> bool:
-    return (
-        type(value.value) is int if isinstance(value, Const) else isinstance(value, PythonValue) and value.kind == "int"
-    )
+    if isinstance(value, Const):
+        return type(value.value) is int
+    return value.dtype == "int" if isinstance(value, Tensor) else isinstance(value, PythonValue) and value.kind == "int"
 
 
 def family(dtype: Value) -> str | None:
@@ -147,7 +147,7 @@ def result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kwa
         return family(kwargs["dtype"])
     if name in torch_tables.BOOL_OPS:
         return "bool"
-    if name in torch_tables.INT_OPS or (name == "arange" and operand is None and all(_is_int(a) for a in args)):
+    if name in torch_tables.INT_OPS or (name == "arange" and all(_is_int(a) for a in args)):
         return "int"
     if name in torch_tables.FLOAT_OPS:
         return "float"
