@@ -25,6 +25,7 @@ from graphdoctor.static.domain.events import Call, Convert, GetAttr
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import find
 
 from ._shared import certainty, code, consequence
 
@@ -326,8 +327,14 @@ def check_convert(event: Convert) -> Hit | None:
     plain = _is_scalar_of_eager_code(tensor) and event.to in ("int", "float", "index", "size")
     if plain and not _is_scale(event):
         return None
+    if event.to in ("index", "size") and event.site.resumed is event.site.statement:
+        # The first of several bounds ends the graph, and the others are inputs of the next.
+        return None
     # A size from before a graph break is a number of the next graph, until the code has no such break.
-    is_later = not plain and tensor.argument and tensor.ndim == 0 and event.to in ("index", "size")
+    is_number = tensor.ndim == 0 or event.how == "slice"
+    is_later = not plain and tensor.argument and is_number and event.to in ("index", "size")
+    if is_later and event.how == "slice" and not _is_first_bound(event):
+        return None
     reason = f"{code(event)}: numpy results are tensor data to Dynamo, and {event.how} needs a number"
     return Hit(
         event,
@@ -378,6 +385,13 @@ def _is_scalar_of_eager_code(array: Tensor) -> bool:
     ``n // 2``.
     """
     return array.argument and array.constant and array.ndim == 0
+
+
+def _is_first_bound(event: Convert) -> bool:
+    """Whether it is the first bound of a slice in its statement that is no literal: what is said holds for them all."""
+    bounds = [bound for each in find(event.site.statement, cst.Slice) for bound in (each.lower, each.upper) if bound]
+    first = next((bound for bound in bounds if not isinstance(bound, cst.Integer)), None)
+    return first is event.node
 
 
 def _is_scale(event: Convert) -> bool:

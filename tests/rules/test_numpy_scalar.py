@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphdoctor.dynamic.tracing.capture import record
 from graphdoctor.lint.engine import analyse
 
 SOURCE = """\
@@ -168,3 +169,47 @@ def test_a_size_that_breaks_on_one_of_two_paths_is_an_error(tmp_path: Path, body
     file.write_text(TWO_CALLERS.format(body))
     found = [f for f in analyse([(file, "net.py")]).findings if f.rule == "GD213" and f.location.line == 6]
     assert [f.severity for f in found] == ["error"]
+
+
+BEHIND = """\
+import numpy as np
+import torch
+from torch import nn
+
+
+def box(size):
+    center = np.random.randint(size)
+    return np.clip(center - 1, 0, size), np.clip(center + 1, 0, size)
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        {statements}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "lines"),
+    [
+        # The break inside the function ends the graph, and what it gives is an input of the next one.
+        ("a, b = box(6)\n        x[:, a:b] = x[:, a:b] * 2", [7]),
+        ("a, b = box(6)\n        x = x[a + 1 : b]", [7, 14]),
+        ("a = np.clip(x.size(0) - 1, 0, 3)\n        print(1)\n        x = x[a:]", [14]),
+        ("n = np.random.randint(6)\n        a = np.clip(n - 1, 0, 3)\n        x = x[a:, :a]", [13, 15]),
+        ("a = np.clip(x.numpy().argmax(), 0, 2)\n        x = x[a:, a:].sum() + x[a:]", [14]),
+    ],
+)
+def test_numbers_from_before_a_break_are_bounds(tmp_path: Path, statements: str, lines: list[int]) -> None:
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "net.py"
+    file.write_text(BEHIND.format(statements=statements))
+    found = analyse([(file, "net.py")]).findings
+    assert sorted({f.location.line for f in found if f.severity == "error"}) == lines
+    assert len([f for f in found if f.severity == "warning"]) <= 1
+    namespace: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), namespace)
+    torch._dynamo.reset()
+    with record() as recording:
+        torch.compile(namespace["Net"](), backend="eager")(torch.rand(6, 6))
+    assert sorted({event.traced[-1].line for event in recording.events}) == lines

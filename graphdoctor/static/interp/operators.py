@@ -104,7 +104,10 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
     container = containers.combined(name, a, b)
     if container is not None:
         return container
-    return PythonValue("number", data_dependent=True) if read else _with_plain_values(name, a, b)
+    if read:
+        whole = {_kind(a), _kind(b)} <= {"int", "bool"} and name not in ("Divide", "Power")
+        return PythonValue("int" if whole else "number", data_dependent=True)
+    return _with_plain_values(name, a, b)
 
 
 def _with_tensor(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:

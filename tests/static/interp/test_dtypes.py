@@ -21,6 +21,7 @@ MADE = """
     torch.ones(4, dtype=bool)
     torch.ones(4, dtype=int)
     torch.arange(order.max() + 1)
+    torch.arange(3) + 2 * order.max().item()
     torch.cat([mask[:2], mask[2:]])
     torch.concat([order, order])
     torch.stack([mask, mask])
