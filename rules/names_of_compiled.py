@@ -2,10 +2,11 @@
 
 What: A test such as `name.startswith("encoder")` or `name == "head.weight"` on the names that `named_parameters()`,
 `named_modules()`, `named_buffers()` or `state_dict()` of a compiled model give, or an item
-`model.state_dict()["head.weight"]`.
+`model.state_dict()["head.weight"]`. Also `model.load_state_dict(state, strict=False)` of a compiled model.
 
 Why: `torch.compile(model)` gives a wrapper that holds the model as `_orig_mod`, so all names begin with `_orig_mod.`.
-The test is silently False: the optimizer gets no such parameters, or freezes none; an item raises a KeyError.
+The test is silently False: the optimizer gets no such parameters, or freezes none; an item raises a KeyError. With
+`strict=False` nothing at all is loaded from a checkpoint of the model that was not compiled, without a word.
 
 Fix: Ask before the model is compiled, or ask what was compiled: `compiled._orig_mod.named_parameters()`. After
 `model.compile()`, which compiles in place, all names stay. `endswith` and `in` work with either.
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Use, dotted, same_run, unwrapped
+from graphdoctor.static.usage.events import Operation, TrackedObject, Use, dotted, same_run, unwrapped
 from graphdoctor.syntax.walk import find, walk
 
 from ._compiled import wrapper
@@ -166,15 +167,20 @@ def f(x):
 
 #: Methods of a module that give names, and the one whose result is looked up by a name.
 _NAMED = (".named_parameters", ".named_modules", ".named_buffers", ".state_dict")
+_LOAD = ".load_state_dict"
 
 
 def check_use(event: Use) -> Hit | None:
     step, model = event.step, event.step.receiver
-    if step.name not in _NAMED or model is None or model.unsure or deals_with_prefix(event):
+    if step.name not in (*_NAMED, _LOAD) or model is None or model.unsure or deals_with_prefix(event):
         return None
     by = wrapper(model) if is_module(unwrapped(model)) else None
-    test = next(_tests(event), None) if by is not None else None
-    if by is None or test is None:
+    if by is None:
+        return None
+    if step.name == _LOAD:
+        return _loads_nothing(event, model, by)
+    test = next(_tests(event), None)
+    if test is None:
         return None
     raises = isinstance(test, cst.Subscript)
     name = dotted(model.node) or "compiled"
@@ -186,6 +192,21 @@ def check_use(event: Use) -> Hit | None:
         f"ask what was compiled: `{name}._orig_mod{step.name}()`",
         sure,
         test,
+    )
+
+
+def _loads_nothing(event: Use, model: TrackedObject, by: Operation) -> Hit | None:
+    """A load that takes any names. Where the program reads the state of the wrapper, it may load that."""
+    strict = event.step.argument(1, "strict")
+    if strict is None or strict.value is not False or any(step.name == ".state_dict" for step in model.steps):
+        return None
+    sure = same_run(by.path, event.step.path, "likely")
+    return sure and Hit(
+        event,
+        f"{code(event)} loads nothing, without an error, from a checkpoint of the model that was not compiled: "
+        "all names of the wrapper begin with `_orig_mod.`",
+        f"load into what was compiled: `{dotted(model.node) or 'compiled'}._orig_mod.load_state_dict(...)`",
+        "likely",
     )
 
 
