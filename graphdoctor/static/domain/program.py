@@ -220,8 +220,9 @@ class ClassInfo:
     @cached_property
     def counters(self) -> frozenset[str]:
         """The attributes that its own methods add to."""
-        written = self.module.source.syntax_of(self.node)
-        return counters_of(written) if isinstance(written, ast.ClassDef) else frozenset()
+        source = self.module.source
+        written = source.syntax_of(self.node)
+        return counters_of(written, source.lines) if isinstance(written, ast.ClassDef) else frozenset()
 
     @cached_property
     def externals(self) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from graphdoctor.static.domain.counters import counters_of
 
 
 def counters(body: str) -> frozenset[str]:
-    [node] = ast.parse("class Net:\n" + textwrap.indent(body, "    ")).body
+    text = "import torch\nclass Net:\n" + textwrap.indent(body, "    ")
+    node = ast.parse(text).body[1]
     assert isinstance(node, ast.ClassDef)
-    return counters_of(node)
+    return counters_of(node, text.split("\n"))
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,7 @@ def counters(body: str) -> frozenset[str]:
         ("def forward(self, x):\n    if x:\n        self.left -= 1\n", {"left"}),
         ("async def step(self):\n    self.seen['x'] += 1\n", {"seen"}),
         ("def step(self):\n    def inner():\n        self.n += 1\n", {"n"}),
+        ("def step(self):\n    self.seen[\n        'x'\n    ] += 1\n", {"seen"}),
         ("if FAST:\n    def step(self): self.n += 1\n", {"n"}),
         ("def __init__(self):\n    self.n = 0\n    self.n += 1\n", set()),
         ("def step(self):\n    self.scale *= 2\n    other.n += 1\n    self.state.n += 1\n", set()),
