@@ -19,7 +19,7 @@ def counters_of(node: ast.ClassDef, lines: Sequence[str]) -> frozenset[str]:
 
 def _methods(node: ast.AST) -> Iterator[ast.AST]:
     """The functions of a class, and those inside them, each with its own statements only."""
-    for child in ast.iter_child_nodes(node):
+    for child in _statements(node):
         # A class inside has its own counters.
         if isinstance(child, ast.ClassDef):
             continue
@@ -29,7 +29,7 @@ def _methods(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _added_to(node: ast.AST) -> Iterator[str]:
-    for child in ast.iter_child_nodes(node):
+    for child in _statements(node):
         if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         if isinstance(child, ast.AugAssign) and isinstance(child.op, (ast.Add, ast.Sub)):
@@ -37,3 +37,12 @@ def _added_to(node: ast.AST) -> Iterator[str]:
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
                 yield target.attr
         yield from _added_to(child)
+
+
+#: The fields of a statement that hold statements.
+_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    for block in _BLOCKS:
+        yield from getattr(node, block, ())
