@@ -5,13 +5,13 @@ from __future__ import annotations
 from graphdoctor.static.usage.events import Operation, TrackedObject, compiled, target, unwrapped
 
 
-def is_compiled_call(step: Operation, *numbers: int) -> bool:
-    """Whether a step calls one of the objects with these numbers, compiled by then.
+def called_model(step: Operation) -> TrackedObject | None:
+    """What a step calls, without its wrappers, where it was compiled by then; None for other steps.
 
     A call of a wrapper is among the steps of the model in it.
     """
     called = step.receiver if step.name == ".__call__" else None
-    return called is not None and compiled(called) is not None and unwrapped(called).number in numbers
+    return unwrapped(called) if called is not None and compiled(called) is not None else None
 
 
 def wrapper(tracked: TrackedObject) -> Operation | None:
@@ -21,6 +21,7 @@ def wrapper(tracked: TrackedObject) -> Operation | None:
 
 
 def is_on(step: Operation) -> bool:
+    """Whether ``torch.compile`` is not told to do nothing: ``disable=True``."""
     return "disable" not in step.kwargs or step.option("disable") is False
 
 

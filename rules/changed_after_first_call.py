@@ -16,7 +16,7 @@ from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import FULLY_SHARD, Operation, TrackedObject, Use, same_run, unwrapped
 from graphdoctor.static.usage.known_calls import QUANTISE
 
-from ._compiled import is_compiled_call
+from ._compiled import called_model
 from ._shared import code
 
 CODE = "GD607"
@@ -168,7 +168,7 @@ def check_use(event: Use) -> Hit | None:
         # It becomes another class around the compiled call, which stays.
         return None
     number = unwrapped(tracked).number
-    called = next((s for s in tracked.steps if is_compiled_call(s, number)), None)
+    called = next((s for s in tracked.steps if (m := called_model(s)) is not None and m.number == number), None)
     sure = same_run(called.path, step.path) if called is not None else None
     return sure and Hit(
         event,

@@ -14,15 +14,15 @@ Or set `torch._dynamo.config.skip_nnmodule_hook_guards = False` before the first
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, TrackedObject, Use, same_run, unwrapped
+from graphdoctor.static.usage.events import TrackedObject, Use, same_run, unwrapped
 from graphdoctor.syntax.walk import find, walk
 
-from ._compiled import is_compiled_call
+from ._compiled import called_model
 from ._shared import code
 
 CODE = "GD636"
@@ -186,10 +186,13 @@ def check_use(event: Use) -> Hit | None:
     step = event.step
     if step.name not in _HOOKS or step.receiver is None or "skip_nnmodule_hook_guards" in event.site.module.text:
         return None
-    layer = unwrapped(step.receiver).number
-    reset = max((each.order for each in event.before if each.name in _RESETS), default=-1)
-    models = [model for model in _models(event, step.receiver) if not layer or model != layer]
-    called = next((each for each in event.before if each.order > reset and is_compiled_call(each, *models)), None)
+    before = event.before
+    reset = max((each.order for each in before if each.name in _RESETS), default=-1)
+    layers = [step.receiver, *_looped_over(event)]
+    calls = ((each, called_model(each)) for each in before if each.order > reset)
+    # The number 0 stands for objects that are not followed.
+    known = ((call, model.number) for call, model in calls if model is not None and model.number)
+    called = next((call for call, model in known if _is_any_inside(event, layers, model)), None)
     sure = same_run(called.path, step.path) if called is not None else None
     return sure and Hit(
         event,
@@ -199,16 +202,27 @@ def check_use(event: Use) -> Hit | None:
     )
 
 
-def _models(event: Use, layer: TrackedObject) -> set[int]:
-    """The numbers of the modules that have ``layer`` in them, as far as they are known."""
-    found = {number for number in event.objects if _holds(event, number, unwrapped(layer).number, set())}
-    for step in _taken_by(event, layer):
-        if step.receiver is not None:
-            found.add(unwrapped(step.receiver).number)
-    if layer.owner is not None:
-        owner = unwrapped(layer.owner).number
-        found |= {owner, *_models(event, layer.owner)}
-    return found
+def _is_any_inside(event: Use, layers: Sequence[TrackedObject], model: int) -> bool:
+    """Whether the layer, the first of ``layers``, is in the module with the number ``model``.
+
+    The others are modules whose layers a loop goes through.
+    """
+    layer, *givers = layers
+    return _is_inside(event, layer, model) or any(
+        unwrapped(giver).number == model or _is_inside(event, giver, model) for giver in givers
+    )
+
+
+def _is_inside(event: Use, layer: TrackedObject, model: int) -> bool:
+    """Whether ``layer`` is one of the layers in the module with the number ``model``, and not that module itself."""
+    number = unwrapped(layer).number
+    if number and number == model:
+        return False
+    taken = layer.maker.receiver if layer.maker is not None and layer.maker.name in _LAYERS else None
+    holders = [holder for holder in (layer.owner, taken) if holder is not None]
+    return _holds(event, model, number, set()) or any(
+        unwrapped(holder).number == model or _is_inside(event, holder, model) for holder in holders
+    )
 
 
 def _holds(event: Use, holder: int, part: int, seen: set[int]) -> bool:
@@ -220,14 +234,14 @@ def _holds(event: Use, holder: int, part: int, seen: set[int]) -> bool:
     return part in parts or any(_holds(event, each, part, seen) for each in parts if each)
 
 
-def _taken_by(event: Use, layer: TrackedObject) -> Iterator[Operation]:
-    """The calls that gave the layer: ``model.get_submodule("head")``, or what a loop around it goes through."""
-    if layer.maker is not None and layer.maker.name in _LAYERS:
-        yield layer.maker
+def _looped_over(event: Use) -> Iterator[TrackedObject]:
+    """The modules whose layers the loops around the call go through under the name that gets the hook."""
     called = event.node.func if isinstance(event.node, cst.Call) else None
     name = called.value.value if isinstance(called, cst.Attribute) and isinstance(called.value, cst.Name) else ""
     for loop in (*event.step.loops, *find(event.site.statement, cst.CompFor)):
         if isinstance(loop, cst.While) or name not in {n.value for n in walk(loop.target) if isinstance(n, cst.Name)}:
             continue
         parts = {id(part) for part in walk(loop.iter)}
-        yield from (step for step in event.before if step.name in _LAYERS and id(step.node) in parts)
+        for step in event.before:
+            if step.name in _LAYERS and id(step.node) in parts and step.receiver is not None:
+                yield step.receiver

@@ -219,15 +219,34 @@ def _tests(event: Use) -> Iterator[cst.BaseExpression]:
             yield item
     for node in walk(statement):
         loop = node.for_in if isinstance(node, cst.BaseComp) else node
-        if isinstance(loop, (cst.For, cst.CompFor)) and any(part is event.node for part in walk(loop.iter)):
+        if isinstance(loop, (cst.For, cst.CompFor)) and _gives_pairs(loop.iter, event.node):
             name = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else None
-            if isinstance(name, cst.Name):
+            if isinstance(name, cst.Name) and not _is_changed(name.value, node):
                 yield from _tests_of(name.value, node)
+
+
+def _gives_pairs(node: cst.BaseExpression, names: cst.CSTNode) -> bool:
+    """Whether a loop over ``node`` goes through the pairs that the call ``names`` gives, names first."""
+    if node is names:
+        return True
+    if not isinstance(node, cst.Call):
+        return False
+    if isinstance(node.func, cst.Attribute):
+        return node.func.attr.value == "items" and _gives_pairs(node.func.value, names)
+    return dotted(node.func) in ("list", "tuple", "sorted", "dict") and any(
+        _gives_pairs(a.value, names) for a in node.args[:1]
+    )
+
+
+def _is_changed(name: str, body: cst.CSTNode) -> bool:
+    """Whether the name is cut or replaced before it is tested."""
+    return any(_is(target.target, name) for assign in find(body, cst.Assign) for target in assign.targets)
 
 
 def _tests_of(name: str, body: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     for call in find(body, cst.Call):
-        if dotted(call.func) == f"{name}.startswith" and _lacks_prefix(call.args[0].value):
+        starts = dotted(call.func) == f"{name}.startswith" and len(call.args) == 1
+        if starts and _lacks_prefix(call.args[0].value):
             yield call
     for comparison in find(body, cst.Comparison):
         (first, *more) = comparison.comparisons
@@ -237,7 +256,7 @@ def _tests_of(name: str, body: cst.CSTNode) -> Iterator[cst.BaseExpression]:
                 yield comparison
 
 
-def _is(node: cst.BaseExpression, name: str) -> bool:
+def _is(node: cst.CSTNode, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
 
 

@@ -327,7 +327,8 @@ def check_convert(event: Convert) -> Hit | None:
     plain = _is_scalar_of_eager_code(tensor) and event.to in ("int", "float", "index", "size")
     if plain and not _is_scale(event):
         return None
-    if event.to in ("index", "size") and event.site.resumed is event.site.statement:
+    resumed = event.site.resumed
+    if event.to in ("index", "size") and resumed is not None and resumed is event.site.statement:
         # The first of several bounds ends the graph, and the others are inputs of the next.
         return None
     # A size from before a graph break is a number of the next graph, until the code has no such break.

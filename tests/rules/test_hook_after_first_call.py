@@ -73,6 +73,14 @@ def test_a_hook_is_reported_where_nothing_calls_it(tmp_path: Path, first: str, r
     assert ("GD636" in found) == (not namespace["seen"])
 
 
+def test_layers_of_another_model_are_none_of_the_compiled_one(tmp_path: Path) -> None:
+    net = SOURCE.partition("class Trainer")[0]
+    loop = "for name, layer in other.named_modules():\n    layer.register_forward_hook(print)\n"
+    file = tmp_path / "train.py"
+    file.write_text(f"{net}model, other = torch.compile(Net()), Net()\nmodel(torch.rand(2, 4))\n{loop}")
+    assert analyse([(file, "train.py")]).findings == ()
+
+
 @pytest.mark.parametrize("hooked", ["net.head", "net", "model", "model.head"])
 def test_hooks_of_the_compiled_wrapper_run_outside_compiled_code(tmp_path: Path, hooked: str) -> None:
     file = tmp_path / "train.py"

@@ -51,6 +51,22 @@ def test_a_test_of_names_is_reported_where_no_name_passes_it(tmp_path: Path, com
 
 
 @pytest.mark.parametrize(
+    ("loop", "never"),
+    [
+        ("for name, value in list(compiled.named_parameters()):", True),
+        ("for name, value in sorted(compiled.state_dict().items()):", True),
+        ("for name, (_, value) in zip(['body.weight'], compiled.named_parameters()):", False),
+        ("for name, value in compiled.named_parameters():\n    name = name.split('.', 1)[1]", False),
+    ],
+)
+def test_names_are_those_that_the_loop_goes_through(tmp_path: Path, loop: str, never: bool) -> None:
+    use = f"found = []\n{loop}\n    if name.startswith('body'):\n        found.append(value)"
+    found, namespace = _report_and_run(tmp_path, SOURCE.format(compiled="torch.compile(model)", use=use))
+    assert (not namespace["found"]) is never
+    assert found == (["GD637"] if never else [])
+
+
+@pytest.mark.parametrize(
     ("compiled", "use", "loads"),
     [
         ("torch.compile(model)", "compiled.load_state_dict(torch.load(file), strict=False)", False),

@@ -306,7 +306,10 @@ def compiling_setup(step: Operation) -> Operation | None:
 
 
 def _compiles(plugin: TrackedObject) -> bool:
-    """Whether ``plugin`` is a backend that is spelled out, or a plugin that was made; an option may be None."""
+    """Whether ``plugin`` is a backend that is spelled out, or a plugin that was made.
+
+    What is read from an object, ``args.backend``, may be None.
+    """
     if plugin.value is MISSING:
         return plugin.maker is not None or (bool(plugin.name) and not plugin.name.startswith("."))
     return plugin.value not in (None, "no", "NO")
