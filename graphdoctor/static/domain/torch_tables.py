@@ -16,6 +16,10 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+#: The methods of a module that register a function which runs in its call.
+FORWARD_HOOKS = words("register_forward_hook register_forward_pre_hook")
+
+
 #: The usual names of modules, and of what is imported from them. Behind ``from fastai.imports import *`` a file has
 #: them without an import of its own.
 CONVENTIONAL_NAMES = {

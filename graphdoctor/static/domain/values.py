@@ -256,8 +256,26 @@ class TorchModule(Value):
 
     qualname: str
     children: Value | None = None
-    #: Functions that run after each call.
-    hooks: tuple[Value, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+
+
+@frozen
+class Hook(Value):
+    """A forward hook of a module, and the handle that registering it gives."""
+
+    function: Value
+    #: The id of the call that registers it.
+    site: int
+    #: Whether it runs before the forward.
+    is_before: bool
+    with_kwargs: bool
+
+
+@frozen
+class ModulePart(Value):
+    """A module in ``module``, or that module itself, of which nothing else is known: ``for part in net.modules()``."""
+
+    module: Instance
 
 
 @frozen

@@ -20,11 +20,13 @@ from graphdoctor.static.domain.values import (
     External,
     ExternalObject,
     Function,
+    Hook,
     Imported,
     Instance,
     LazyText,
     Mapping,
     Method,
+    ModulePart,
     NameOf,
     OneOf,
     Partial,
@@ -75,7 +77,7 @@ _DATA = (Const, LazyText, Mapping, PythonValue, Seq, Tensor)
 
 
 def _compiled_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Compiled, name: str) -> Value:
-    if name == "register_forward_hook":
+    if name in torch_tables.FORWARD_HOOKS:
         # The wrapper calls its own hooks, outside compiled code.
         return UNKNOWN
     found = read_attribute(interpreter, node, receiver.target, name)
@@ -92,6 +94,14 @@ def _external_object_attribute(
     if torch_tables.is_tokenizer(receiver.qualname):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
     return _UNKNOWN_SHAPE if name == "shape" else Method(receiver, name)
+
+
+def _module_part_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: ModulePart, name: str) -> Value:
+    return (
+        Method(receiver, name)
+        if name in torch_tables.FORWARD_HOOKS
+        else _plain_attribute(interpreter, node, UNKNOWN, name)
+    )
 
 
 def _torch_module_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: TorchModule, name: str) -> Value:
@@ -378,6 +388,8 @@ _READERS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, str], Value
     Compiled: _compiled_attribute,
     ExternalObject: _external_object_attribute,
     TorchModule: _torch_module_attribute,
+    Hook: lambda _interpreter, _node, receiver, name: Method(receiver, name),
+    ModulePart: _module_part_attribute,
     Seq: _sequence_attribute,
     OneOf: _one_of_attribute,
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP
 from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.frames import Frame, Names
@@ -39,16 +40,9 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
-from graphdoctor.static.library_models import (
-    dispatch,
-    duck_typed_modules,
-    methods,
-    not_inlined,
-    torch_layers,
-    type_checkers,
-    wrappers,
-)
+from graphdoctor.static.library_models import dispatch, methods, not_inlined, type_checkers, wrappers
 from graphdoctor.static.library_models.method_call import MethodCall
+from graphdoctor.static.library_models.modules import duck_typed_modules, module_hooks, torch_layers
 from graphdoctor.static.memo.summaries import call_key
 
 Kwargs = dict[str, Value]
@@ -107,6 +101,8 @@ def _call_unknown(
     if func.attr.value == "parameters" and not args:
         # Only modules have parameters.
         return Seq("iterator", None, Tensor("float", owned=True))
+    if func.attr.value in torch_tables.FORWARD_HOOKS and not interpreter.frame.compiled:
+        return module_hooks.on_unknown(interpreter, MethodCall(node, UNKNOWN, func.attr.value, args, kwargs, used))
     return UNKNOWN
 
 
@@ -147,8 +143,11 @@ def _call_layer(
 ) -> Value:
     qualname = f"{callee.qualname}.forward"
     interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=callee, used=used)
+    if not callee.hooks:
+        return torch_layers.call_layer(interpreter, node, callee, args)
+    args = module_hooks.before(interpreter, node, callee, args)
     result = torch_layers.call_layer(interpreter, node, callee, args)
-    return _hooked(interpreter, node, callee, callee.hooks, args, result)
+    return module_hooks.after(interpreter, node, callee, args, result)
 
 
 def _call_external_object(
@@ -176,9 +175,11 @@ def call_instance(
         named = (*named, "_call")
     for name in named:
         if callee.info.lookup(name) is not None:
+            if HOOKS not in callee.attrs:
+                return call_method(interpreter, node, callee, name, args, kwargs)
+            args = module_hooks.before(interpreter, node, callee, args)
             result = call_method(interpreter, node, callee, name, args, kwargs)
-            hooks = callee.attrs.get(HOOKS) if not callee.copies else None
-            return _hooked(interpreter, node, callee, hooks.items or () if isinstance(hooks, Seq) else (), args, result)
+            return module_hooks.after(interpreter, node, callee, args, result)
     if CHILDREN in callee.attrs:
         return torch_layers.call_layer(
             interpreter, node, TorchModule("torch.nn.Sequential", callee.attrs[CHILDREN]), args
@@ -186,22 +187,6 @@ def call_instance(
     if layer is not None:
         return torch_layers.call_layer(interpreter, node, TorchModule(layer), args)
     return UNKNOWN
-
-
-def _hooked(
-    interpreter: Interpreter,
-    node: cst.CSTNode,
-    module: Value,
-    hooks: tuple[Value, ...],
-    args: tuple[Value, ...],
-    result: Value,
-) -> Value:
-    """``result`` of a module after its forward hooks. What a hook returns replaces the result."""
-    for hook in hooks:
-        hook_args = module, Seq("tuple", args), result
-        returned = join(*(apply(interpreter, node, option, hook_args, {}) for option in options(hook)))
-        result = result if returned == NONE else returned
-    return result
 
 
 def call_compiled(

@@ -18,6 +18,7 @@ from graphdoctor.static.domain.values import (
     Const,
     External,
     ExternalObject,
+    Hook,
     Instance,
     Seq,
     Tensor,
@@ -234,6 +235,7 @@ def _exception(value: Value) -> type[BaseException] | None:
 
 def _with(interpreter: Interpreter, node: cst.With) -> bool:
     own = False
+    hooks: list[Hook] = []
     for item in node.items:
         value = expressions.evaluate(interpreter, item.item)
         qualname = interpreter.callees.get(id(item.item))
@@ -246,10 +248,16 @@ def _with(interpreter: Interpreter, node: cst.With) -> bool:
             elif isinstance(option, ExternalObject):
                 entered = option
                 own = own or option.qualname == "contextlib.contextmanager"
+            elif isinstance(option, Hook):
+                hooks.append(option)
         if item.asname is not None and isinstance(item.asname.name, cst.BaseExpression):
             assignments.assign(interpreter, item.asname.name, entered)
     with interpreter.path(whole_frame=node if own else None):
-        return statements.run_block(interpreter, node.body)
+        goes_on = statements.run_block(interpreter, node.body)
+    for hook in hooks:
+        # Leaving the context of its handle removes a hook.
+        interpreter.hooks.remove(hook)
+    return goes_on
 
 
 def _match(interpreter: Interpreter, node: cst.Match) -> bool:

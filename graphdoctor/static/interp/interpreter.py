@@ -23,6 +23,7 @@ from graphdoctor.static.domain.value_functions import as_arguments, join
 from graphdoctor.static.domain.values import Const, ExternalObject, Value
 from graphdoctor.static.interp.state.compiled_code import FirstUses, Reached, Stores
 from graphdoctor.static.interp.state.event_sink import EventSink
+from graphdoctor.static.interp.state.hooks import Hooks
 from graphdoctor.static.interp.state.library_objects import LibraryObjects
 from graphdoctor.static.interp.state.region_facts import RegionFacts
 from graphdoctor.static.memo.replay import CallCache, CallSummaries
@@ -118,6 +119,7 @@ class Interpreter:
         self.stores = Stores()
         self.first_uses = FirstUses()
         self.library_objects = LibraryObjects()
+        self.hooks = Hooks()
 
         # What was worked out before and holds again.
         #: Summaries of calls in the scanned file.
@@ -151,6 +153,7 @@ class Interpreter:
             self.sink.others,
             len(self.first_uses),
             len(self.library_objects),
+            len(self.hooks),
             len(self.project.rebound),
         )
 

@@ -24,7 +24,8 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, imports
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import pydantic_models, torch_layers
+from graphdoctor.static.library_models import pydantic_models
+from graphdoctor.static.library_models.modules import torch_layers
 from graphdoctor.static.memo.summaries import object_key
 
 

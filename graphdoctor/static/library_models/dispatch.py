@@ -33,9 +33,9 @@ from graphdoctor.static.library_models import (
     numpy_functions,
     strings,
     torch_functions,
-    torch_layers,
     unknown_numbers,
 )
+from graphdoctor.static.library_models.modules import torch_layers
 
 Kwargs = dict[str, Value]
 _Function = Callable[[Interpreter, cst.CSTNode, str, tuple[Value, ...], Kwargs], Value | None]

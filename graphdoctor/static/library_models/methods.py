@@ -17,9 +17,11 @@ from graphdoctor.static.domain.values import (
     Class,
     Const,
     ExternalObject,
+    Hook,
     Instance,
     LazyText,
     Mapping,
+    ModulePart,
     PythonValue,
     Seq,
     Super,
@@ -30,8 +32,9 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import attributes, operators, subscripts
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import containers, module_methods, strings, torch_functions, unknown_numbers
+from graphdoctor.static.library_models import containers, strings, torch_functions, unknown_numbers
 from graphdoctor.static.library_models.method_call import MethodCall
+from graphdoctor.static.library_models.modules import module_hooks, module_methods
 from graphdoctor.static.library_models.tensors import results
 
 
@@ -200,5 +203,7 @@ _BY_RECEIVER: dict[type[Value], Callable[[Interpreter, MethodCall], Value]] = {
     Instance: module_methods.of_object,
     Super: module_methods.of_object,
     TorchModule: module_methods.of_layer,
+    Hook: module_hooks.of_handle,
+    ModulePart: module_hooks.of_part,
     Class: module_methods.of_class,
 }

@@ -24,7 +24,8 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import checkpoints, torch_layers, unknown_numbers
+from graphdoctor.static.library_models import checkpoints, unknown_numbers
+from graphdoctor.static.library_models.modules import torch_layers
 from graphdoctor.static.library_models.not_inlined import SCRIPTING, scripted
 from graphdoctor.static.library_models.tensors import literals, results
 

@@ -18,6 +18,7 @@ from graphdoctor.static.domain.values import (
     ExternalObject,
     Function,
     Instance,
+    Partial,
     Seq,
     Value,
 )
@@ -51,6 +52,8 @@ def enter(
         wrapped = record.args[:1] if record is not None else ()
         entered = [enter(interpreter, module, option) for value in wrapped for option in options(value)]
         return any(entered)
+    if isinstance(target, Partial):
+        return _enter_partial(interpreter, module, target, args, kwargs)
     function = entry_function(target)
     if function is None:
         return False
@@ -71,6 +74,26 @@ def enter(
         note_passed(function, (*args, *(kwargs or {}).values()))
         calls.call_function(interpreter, function.info.node, function, args, kwargs or {})
     return True
+
+
+def _enter_partial(
+    interpreter: Interpreter,
+    module: ModuleInfo,
+    target: Partial,
+    args: tuple[Value, ...] | None,
+    kwargs: dict[str, Value] | None,
+) -> bool:
+    """Enter ``functools.partial(function, scale=2)``: what it does not give, users give."""
+    function = target.function
+    given = {**dict(target.kwargs), **(kwargs or {})}
+    if args is not None:
+        return enter(interpreter, module, function, (*target.args, *args), given)
+    if not isinstance(function, Function):
+        return False
+    names = [param.name.value for param in definitions.parameters(function.info.node.params)]
+    named = dict(zip(names[function.bound is not None :], target.args, strict=False))
+    assumed = assumed_arguments(interpreter, function)
+    return enter(interpreter, module, function, (), {**assumed, **named, **given})
 
 
 def _rest(function: Function) -> tuple[Value, ...]:

@@ -96,6 +96,7 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
         if not resolved and not is_for_other_framework(module.source.text):
             interpreter.region_facts.assumed = True
             _forwards(interpreter, module)
+        _hooks_on_parts(interpreter, module)
 
 
 def _made(interpreter: Interpreter, target: Value) -> Iterable[Value]:
@@ -208,6 +209,15 @@ def _enter_compiled(interpreter: Interpreter, module: ModuleInfo, compiles: list
                 for step in compiled_steps(option):
                     enter(interpreter, module, step)
     return entered
+
+
+def _hooks_on_parts(interpreter: Interpreter, module: ModuleInfo) -> None:
+    """Enter the hooks that are registered on a part of a module which compiled code calls."""
+    for holder, hook in interpreter.hooks.on_parts():
+        called = entry_function(holder)
+        if called is not None and was_called(interpreter, called):
+            for option in options(hook.function):
+                enter(interpreter, module, option)
 
 
 def _build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]) -> None:

@@ -11,7 +11,6 @@ from graphdoctor.static.domain.events import Compile
 from graphdoctor.static.domain.held_objects import held_objects
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
-    HOOKS,
     NONE,
     UNKNOWN,
     Class,
@@ -19,6 +18,7 @@ from graphdoctor.static.domain.values import (
     Function,
     Instance,
     Mapping,
+    ModulePart,
     PythonValue,
     Seq,
     Super,
@@ -28,8 +28,9 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import assignments, calls, iteration, objects
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import containers, torch_layers
+from graphdoctor.static.library_models import containers
 from graphdoctor.static.library_models.method_call import MethodCall
+from graphdoctor.static.library_models.modules import module_hooks, torch_layers
 
 #: Methods of a module that give the module back.
 GIVE_MODULE = torch_tables.words(
@@ -57,6 +58,8 @@ def of_object(interpreter: Interpreter, call: MethodCall) -> Value:
     target = receiver.instance if isinstance(receiver, Super) else receiver
     if isinstance(target, Instance) and _store(interpreter, call, target):
         return NONE
+    if isinstance(target, Instance) and call.name in torch_tables.FORWARD_HOOKS and not interpreter.frame.compiled:
+        return module_hooks.on_object(interpreter, call, target)
     if call.name == "compile" and isinstance(receiver, Instance):
         return _compile(interpreter, call)
     base = "torch.nn.Module"
@@ -73,11 +76,8 @@ def of_layer(interpreter: Interpreter, call: MethodCall) -> Value:
     receiver: TorchModule = call.receiver
     if call.name == "compile":
         return _compile(interpreter, call)
-    if call.name == "register_forward_hook" and not interpreter.frame.compiled:
-        held_in = call.written_receiver
-        if held_in is not None:
-            hooks = (*receiver.hooks, call.argument(0))
-            assignments.put_back(interpreter, held_in, replace(receiver, hooks=hooks))
+    if call.name in torch_tables.FORWARD_HOOKS and not interpreter.frame.compiled:
+        return module_hooks.on_layer(interpreter, call)
     if receiver.children is not None:
         inner = _container(interpreter, call)
         if inner is not None:
@@ -120,9 +120,6 @@ def _store(interpreter: Interpreter, call: MethodCall, target: Instance) -> bool
         return named_attributes.store(target, first, default if isinstance(default, Seq) else _buffer(default))
     if name == "__setattr__":
         return named_attributes.store(target, first, value)
-    if name == "register_forward_hook" and not interpreter.frame.compiled:
-        known = target.attrs.get(HOOKS)
-        target.attrs[HOOKS] = Seq("list", (*(known.items or () if isinstance(known, Seq) else ()), first))
     return name == "append" and objects.add_child(target, first)
 
 
@@ -150,8 +147,8 @@ def _scanned_module_method(interpreter: Interpreter, call: MethodCall, module: I
     if name == "apply" and compiled:
         _apply_to_parts(interpreter, call.node, module, first)
         return module
-    if name in _OF_PARTS and compiled:
-        part = _parts(module, name)
+    if name in _OF_PARTS:
+        part = _parts(module, name) if compiled else ModulePart(module)
         return Seq("iterator", None, Seq("tuple", (PythonValue("str"), part)) if "named" in name else part)
     if name == "get_submodule" and isinstance(first, Const):
         return module.attrs.get(str(first.value), UNKNOWN)
