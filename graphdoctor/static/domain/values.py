@@ -285,6 +285,8 @@ class Partial(Value):
     function: Value
     args: tuple[Value, ...] = ()
     kwargs: tuple[tuple[str, Value], ...] = ()
+    #: What a call gives, where that is not what the function gives: the derivative of ``torch.func.grad(function)``.
+    result: Value | None = None
 
 
 @frozen

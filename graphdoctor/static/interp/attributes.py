@@ -319,6 +319,8 @@ def write_attribute(
         interpreter.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented, begun=begun)
         if option is receiver and isinstance(option, Instance) and not augmented and _surely_sets(interpreter, name):
             interpreter.stores.assigned_first.add((option, name))
+        if isinstance(option, Class):
+            patch_class(interpreter, option, name, value)
         if isinstance(option, ExternalObject):
             record = interpreter.library_objects.record(option)
             if record is not None:
@@ -346,6 +348,13 @@ def write_attribute(
             if before is None and CHILDREN in option.attrs and _is_module(value):
                 objects.add_child(option, value)
     interpreter.frame.scope.forget(_text(node))
+
+
+def patch_class(interpreter: Interpreter, patched: Class, name: str, value: Value) -> None:
+    """``Net.forward = forward``, for classes of the scanned file: those of others stay as they are for other files."""
+    if patched.info.module is interpreter.main and not interpreter.frame.compiled and isinstance(value, Function):
+        before = patched.info.attrs.get(name) if interpreter.frame.conditional else None
+        patched.info.attrs[name] = value if before is None else join(before, value)
 
 
 def _is_module(value: Value) -> bool:

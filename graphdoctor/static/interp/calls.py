@@ -106,6 +106,14 @@ def _call_unknown(
     return UNKNOWN
 
 
+def _call_partial(
+    interpreter: Interpreter, node: cst.CSTNode, callee: Partial, args: tuple[Value, ...], kwargs: Kwargs, used: bool
+) -> Value:
+    given = {**dict(callee.kwargs), **kwargs}
+    result = apply(interpreter, node, callee.function, (*callee.args, *args), given, used)
+    return result if callee.result is None else callee.result
+
+
 def _super(interpreter: Interpreter, node: cst.Call) -> Value:
     """``super()``, or ``super(Class, self)``."""
     function = interpreter.frame.function
@@ -395,8 +403,6 @@ _CALLS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, tuple[Value, 
     Method: lambda interpreter, node, callee, args, kwargs, used: methods.call_method(
         interpreter, MethodCall(node, callee.receiver, callee.name, args, kwargs, used)
     ),
-    Partial: lambda interpreter, node, callee, args, kwargs, used: apply(
-        interpreter, node, callee.function, (*callee.args, *args), {**dict(callee.kwargs), **kwargs}, used
-    ),
+    Partial: _call_partial,
     ExternalObject: _call_external_object,
 }

@@ -340,6 +340,8 @@ def _setattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
             interpreter.emit(SetAttr, node, receiver=option, name=args[1].value, value=args[2], augmented=False)
         if isinstance(option, Instance):
             named_attributes.store(option, args[1], args[2])
+        elif isinstance(option, Class) and isinstance(args[1], Const):
+            attributes.patch_class(interpreter, option, str(args[1].value), args[2])
     return NONE
 
 

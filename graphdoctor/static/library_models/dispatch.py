@@ -46,7 +46,7 @@ def call_external(
 ) -> Value:
     """Call a library function or class by its dotted name."""
     interpreter.callees[id(node)] = qualname
-    if qualname == "torch.compile":
+    if qualname in ("torch.compile", "torch.compiler.compile"):
         return _compile(interpreter, node, args, kwargs, used)
     if qualname == torch_tables.ANY_LAYER:
         return torch_layers.layer_by_name(kwargs)
@@ -135,6 +135,15 @@ def _partial(
     _interpreter: Interpreter, _node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value | None:
     return Partial(args[0], args[1:], tuple(kwargs.items())) if args else None
+
+
+def _bound(
+    _interpreter: Interpreter, _node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], _kwargs: Kwargs
+) -> Value | None:
+    """``types.MethodType(function, receiver)``."""
+    if len(args) != 2:
+        return None
+    return join(*(option.to(args[1]) if isinstance(option, Function) else UNKNOWN for option in options(args[0])))
 
 
 def _test(holds: Callable[[Value], bool | None]) -> _Function:
@@ -248,6 +257,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "functools.partialmethod": _partial,
     "functools.reduce": _reduce,
     "functools.update_wrapper": _argument(-1),
+    "types.MethodType": _bound,
     "functools.wraps": lambda _i, _n, qualname, args, _k: ExternalObject(qualname) if args else None,
     "inspect.isclass": _test(instance_checks.is_class),
     "inspect.isfunction": _test(instance_checks.is_function),

@@ -17,6 +17,7 @@ from graphdoctor.static.domain.values import (
     Class,
     Const,
     ExternalObject,
+    Function,
     Hook,
     Instance,
     LazyText,
@@ -41,6 +42,12 @@ from graphdoctor.static.library_models.tensors import results
 def call_method(interpreter: Interpreter, call: MethodCall) -> Value:
     """The value that ``call`` gives."""
     return _BY_RECEIVER.get(type(call.receiver), _plain)(interpreter, call)
+
+
+def _of_function(interpreter: Interpreter, call: MethodCall) -> Value:
+    """``function.__get__(model)`` binds the function."""
+    function: Function = call.receiver
+    return function.to(call.args[0]) if call.name == "__get__" and call.args else _plain(interpreter, call)
 
 
 def _plain(interpreter: Interpreter, call: MethodCall) -> Value:
@@ -203,6 +210,7 @@ _BY_RECEIVER: dict[type[Value], Callable[[Interpreter, MethodCall], Value]] = {
     Instance: module_methods.of_object,
     Super: module_methods.of_object,
     TorchModule: module_methods.of_layer,
+    Function: _of_function,
     Hook: module_hooks.of_handle,
     ModulePart: module_hooks.of_part,
     Class: module_methods.of_class,

@@ -16,7 +16,6 @@ from graphdoctor.static.domain.values import (
     External,
     ExternalObject,
     OneOf,
-    Partial,
     PythonValue,
     Seq,
     Tensor,
@@ -24,7 +23,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import checkpoints, unknown_numbers
+from graphdoctor.static.library_models import checkpoints, function_transforms, unknown_numbers
 from graphdoctor.static.library_models.modules import torch_layers
 from graphdoctor.static.library_models.not_inlined import SCRIPTING, scripted
 from graphdoctor.static.library_models.tensors import literals, results
@@ -46,8 +45,7 @@ _CONSTANT_RESULTS: dict[str, Value] = {
     "torch.distributions.kl.kl_divergence": Tensor("float"),
     **dict.fromkeys(torch_tables.CAUSAL_MASKS, Tensor("float", 2)),
     **dict.fromkeys(("torch.load", "torch.hub.load"), UNKNOWN),
-    **dict.fromkeys((f"torch.func.{name}" for name in ("grad", "jacrev", "jacfwd", "vjp", "jvp")), UNKNOWN),
-    **dict.fromkeys(("torch.func.functional_call", "torch.vmap", "torch.func.vmap"), UNKNOWN),
+    **dict.fromkeys(function_transforms.TRANSFORMS, UNKNOWN),
 }
 
 
@@ -189,9 +187,7 @@ _FUNCTIONS_OF_FIRST: dict[str, _Function] = {
     **dict.fromkeys(
         ("torch.compiler.disable", "torch._dynamo.disable"), lambda *_: ExternalObject("torch.compiler.disable")
     ),
-    **dict.fromkeys(
-        ("torch.vmap", "torch.func.vmap"), lambda _interpreter, _node, _name, args, _kwargs: Partial(args[0])
-    ),
+    **function_transforms.TRANSFORMS,
 }
 
 

@@ -54,6 +54,9 @@ def enter(
         return any(entered)
     if isinstance(target, Partial):
         return _enter_partial(interpreter, module, target, args, kwargs)
+    replaced = target.attrs.get("forward", UNKNOWN) if isinstance(target, Instance) else UNKNOWN
+    if any(isinstance(option, (Function, Partial)) for option in options(replaced)):
+        return any([enter(interpreter, module, option, args, kwargs, again) for option in options(replaced)])
     function = entry_function(target)
     if function is None:
         return False
