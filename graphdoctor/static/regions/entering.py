@@ -56,7 +56,8 @@ def enter(
         return _enter_partial(interpreter, module, target, args, kwargs)
     replaced = target.attrs.get("forward", UNKNOWN) if isinstance(target, Instance) else UNKNOWN
     if any(isinstance(option, (Function, Partial)) for option in options(replaced)):
-        return any([enter(interpreter, module, option, args, kwargs, again) for option in options(replaced)])
+        entered = [enter(interpreter, module, option, args, kwargs, again) for option in options(replaced)]
+        return any(entered)
     function = entry_function(target)
     if function is None:
         return False
