@@ -19,9 +19,9 @@ def load(
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """The function, its arguments and keyword arguments. The file is a pickle: load only those that you saved.
 
-    ``script`` is the program where it defines what was compiled: of it, imports, functions and classes are executed,
-    and nothing else. ``root`` is the folder that its imports start from, ``name`` its dotted name if it was run as a
-    module.
+    ``script`` is the program where it defines what was compiled: of it, imports, functions, classes and settings of
+    torch's (``torch._dynamo.config.allow_rnn = True``) are executed, and nothing else. ``root`` is the folder that its
+    imports start from, ``name`` its dotted name if it was run as a module.
     """
     folder = str((root or (script or file).parent).resolve())
     if folder not in sys.path:

@@ -55,6 +55,22 @@ step(torch.rand(2, 4))
 """
 
 
+SETTING = """\
+import torch
+from torch import nn
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(4, 4)
+
+    def forward(self, x):
+        return self.rnn(x)[0].relu()
+
+torch.compile(Tagger(), backend="eager")(torch.rand(3, 2, 4))
+"""
+
+
 def project(folder: Path, text: str) -> None:
     (folder / "train.py").write_text(text)
     (folder / "helper.py").write_text("def scaled(x):\n    return x * 2\n")
@@ -91,6 +107,20 @@ def test_fixes_are_proved_on_the_first_call(graphdoctor: Command, tmp_path: Path
     assert found["verification"]["breaks"] == 0
     assert found["verification"]["numerics"]["equal"] is True
     assert "fixes verified on the saved first call of Net" in found["notes"]
+
+
+def test_settings_of_torch_at_the_top_of_a_script_are_made(graphdoctor: Command, tmp_path: Path) -> None:
+    """Those of the script itself, and those that a fix makes."""
+    project(tmp_path, SETTING)
+    options = ["--verify", "--exit-zero", "--output-format", "json", "--output", "report.json"]
+    assert graphdoctor("run", *options, "train.py", cwd=tmp_path).returncode == 0
+    verified = json.loads((tmp_path / "report.json").read_text())
+    assert [finding["rule"] for finding in verified["findings"]] == ["GD502"]
+    assert verified["verification"]["fullgraph_passes"] is True
+    project(tmp_path, SETTING.replace("class", "torch._dynamo.config.allow_rnn = True\n\nclass"))
+    assert graphdoctor("run", "--save-sample", "first.py", "train.py", cwd=tmp_path).returncode == 0
+    done = graphdoctor("scan", "first.py", "--mode", "eval", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 def test_call_that_cannot_be_saved_is_told(graphdoctor: Command, tmp_path: Path) -> None:
