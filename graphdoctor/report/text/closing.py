@@ -30,12 +30,12 @@ def listed(diagnosis: Diagnosis) -> list[Finding]:
 def closing(diagnosis: Diagnosis) -> str:
     """``Found 5 errors and 1 warning in 3 files. 4 automatic fixes: --diff shows them, --fix applies them.``"""
     summary = diagnosis.summary
-    if summary.failed == summary.files:
+    if summary.failed and summary.failed == summary.files:
         return f"Nothing was checked: {plural(summary.failed, 'file')} could not be read."
     read = summary.files - summary.failed
     found = listed(diagnosis)
     if not found:
-        return f"No findings in {plural(read, 'file')}."
+        return f"No findings in {plural(read, 'file')}." if read else "No findings."
     # What a file calls is read, too, so there may be more files with findings than were asked for.
     places = len({finding.location.path for finding in found})
     files = plural(places, "file") if places >= read else f"{places:,} of {read:,} files"
