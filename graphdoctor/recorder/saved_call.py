@@ -13,6 +13,9 @@ import torch
 
 from graphdoctor.recorder.definitions import definitions
 
+#: What a program is called, and what it is in the processes that it spawns.
+_MAIN = ("__main__", "__mp_main__")
+
 
 def load(
     file: Path, script: Path | None = None, root: Path | None = None, name: str = ""
@@ -38,17 +41,22 @@ def load(
 
 @contextlib.contextmanager
 def _as_main(module: ModuleType | None) -> Iterator[None]:
-    """What is pickled of the program itself is called ``__main__`` there."""
-    before = sys.modules["__main__"]
-    sys.modules["__main__"] = module or before
+    """What is pickled of the program itself is found in ``module``."""
+    before = {name: sys.modules.get(name) for name in _MAIN}
+    if module is not None:
+        sys.modules.update(dict.fromkeys(_MAIN, module))
     try:
         yield
     finally:
-        sys.modules["__main__"] = before
+        for name, old in before.items():
+            if old is not None:
+                sys.modules[name] = old
+            else:
+                sys.modules.pop(name, None)
 
 
 def _function(module: str, name: str, main: ModuleType | None) -> Any:
-    found: Any = main if module == "__main__" else __import__(module, fromlist=["*"])
+    found: Any = main if module in _MAIN else __import__(module, fromlist=["*"])
     for part in name.split("."):
         found = getattr(found, part)
     # A decorator may have compiled it.

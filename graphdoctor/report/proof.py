@@ -322,13 +322,13 @@ def through_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
         return ""
     write = ["graphdoctor", "fix", *(["--unsafe-fixes"] if unsafe else [])]
     if "--save-sample" in words[:-1]:
-        return shlex.join([*write, words[words.index("--save-sample") + 1]])
+        return shlex.join([*write, diagnosis.sample or words[words.index("--save-sample") + 1]])
     # What follows is the program's, so the first one is meant.
     rest = words[2:]
     if "--verify" in rest:
         rest.remove("--verify")
     save = ["graphdoctor", "run", "--save-sample", _SAMPLE]
-    return f"{shlex.join([*save, *rest])}; {shlex.join([*write, _SAMPLE])}"
+    return f"{shlex.join([*save, *rest])}; {shlex.join([*write, diagnosis.sample or _SAMPLE])}"
 
 
 def again(diagnosis: Diagnosis) -> str:
