@@ -75,7 +75,7 @@ def test_a_function_that_nothing_compiles_is_read_when_it_is_named(folder: Path,
     text = "def loss(x, y):\n    error = (x - y).abs()\n    print(error)\n    return error.mean()\n"
     (folder / "losses.py").write_text(first + text)
     said = " ".join(invoke("scan", "losses.py").stdout.split())
-    assert "to have a function read as if it were compiled, name it: --target NAME" in said
+    assert "is read with the code that calls it: scan that, too, or name the function: --target NAME" in said
     assert "GD101" in invoke("scan", "losses.py", "--target", "loss", "--no-run").stdout
     (folder / "empty.py").write_text("")
     assert "--target" not in invoke("scan", "losses.py", "empty.py").stdout

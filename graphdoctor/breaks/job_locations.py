@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,8 +22,11 @@ _LIBRARY = re.compile(r"/lib/python3\.\d+/")
 class JobPlaces(Places):
     """The job may have run on another machine: paths are told apart by what they look like.
 
-    Neither installed, nor Python's, nor torch's is the user's own.
+    Neither installed, nor Python's, nor torch's is the user's own, nor what is in ``generated``, the folder in which
+    libraries put code that they generate; empty where it is not known.
     """
+
+    generated: str = ""
 
     def kind(self, path: str) -> Kind:
         """Whose code ``path`` is."""
@@ -34,12 +38,25 @@ class JobPlaces(Places):
         installed = _INSTALLED.search(posix)
         if installed:
             return "torch" if installed[1] == "torch" else "third-party"
+        if self.generated and posix.startswith(self.generated + "/"):
+            return "third-party"
         return "library" if _LIBRARY.search(posix) else "own"
 
 
-def job_places(root: Path, torch: str) -> JobPlaces:
+def job_places(root: Path, torch: str, generated: str = "") -> JobPlaces:
     """``torch`` is the folder that the job had torch in; empty where its trace has none."""
-    return JobPlaces(root=str(root), own=(), torch=torch)
+    return JobPlaces(root=str(root), own=(), torch=torch, generated=generated)
+
+
+def generated_folder(paths: Iterable[str], here: Path) -> str:
+    """The folder for temporary files, where the job ran on this machine with code that lies ``here``, outside of it.
+
+    A job may also run from there, as on a cluster: then it is the user's.
+    """
+    folder = os.path.realpath(tempfile.gettempdir())
+    if here.is_relative_to(folder) or not any(Path(path).is_relative_to(here) for path in paths):
+        return ""
+    return Path(folder).as_posix()
 
 
 class Sources:

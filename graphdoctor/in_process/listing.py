@@ -74,11 +74,11 @@ def compile_and_call(
     with session.untouched(model), torch._dynamo.config.patch(_CAPTURES if as_fullgraph else {}):
         function = session.compiled(model, backend, fullgraph)
         with record() as recording:
-            for args, kwargs in calls:
+            for number, (args, kwargs) in enumerate(calls, 1):
                 try:
                     function(*session.copied(args), **session.copied(kwargs))
                 except TorchDynamoException as failure:
-                    error = failure
+                    error, calls = failure, calls[:number]
                     break
                 except RuntimeError as failure:
                     # Raised by fullgraph=True where Dynamo compiled nothing; a model's own errors come through.
@@ -87,6 +87,8 @@ def compile_and_call(
                     error = failure
                     break
                 first = first or (backend.graphs, backend.operators)
+    if isinstance(error, TorchDynamoException):
+        _raise_what_eager_raises(model, calls)
     graphs, operators = first or (backend.graphs, backend.operators)
     events = list(recording.events)
     if error is not None and (event := raised(error)) is not None:
@@ -95,6 +97,14 @@ def compile_and_call(
     uncompiled = () if events else tuple(backend.callers)
     breaks = distinct(own, _places(), source_of)
     return Compiled(graphs, breaks, recording, own, operators, error, uncompiled)
+
+
+def _raise_what_eager_raises(model: Callable[..., Any], calls: Sequence[Call]) -> None:
+    """Call ``model`` uncompiled: arguments that it does not take, such as a wrong shape, stop Dynamo as breaks do."""
+    __tracebackhide__ = True
+    with session.untouched(model), torch.compiler.set_stance("force_eager"):
+        for args, kwargs in calls:
+            model(*session.copied(args), **session.copied(kwargs))
 
 
 def undeliberate(events: Sequence[RawEvent]) -> tuple[RawEvent, ...]:

@@ -24,8 +24,9 @@ exclude =
 
 
 def settings(folder: Path) -> Step:
-    """The settings, with nothing set yet, in the file that the project has; a new pyproject.toml where it has neither.
+    """The settings, with nothing set yet, in the file that the project has.
 
+    Where it has none, none is made: packaging and other tools would take the folder for a project of another kind.
     Raises InitError for a file that cannot be read.
     """
     pyproject, setup = read(folder / "pyproject.toml"), read(folder / "setup.cfg")
@@ -33,16 +34,18 @@ def settings(folder: Path) -> Step:
         return Kept("setup.cfg has [graphdoctor]")
     if pyproject is None and setup is not None:
         return Change(folder, "setup.cfg", setup, appended(setup, CFG))
+    if pyproject is None:
+        return Kept("no settings: there is no pyproject.toml or setup.cfg, and none is needed to begin with")
     return _toml(folder, pyproject)
 
 
-def _toml(folder: Path, text: str | None) -> Step:
+def _toml(folder: Path, text: str) -> Step:
     path = "pyproject.toml"
-    before = _tables(folder / path, text or "")
+    before = _tables(folder / path, text)
     tools = before.get("tool", {})
     if isinstance(tools, dict) and "graphdoctor" in tools:
         return Kept(f"{path} has [tool.graphdoctor]")
-    after = appended(text or "", TOML)
+    after = appended(text, TOML)
     tomllib = toml_reader()
     try:
         added = tomllib.loads(after)

@@ -36,11 +36,15 @@ def graphdoctor_target():
 
 @dataclass(frozen=True)
 class Saved:
-    """A file that was written; ``training`` is the mode that its module was called in."""
+    """A file that was written; ``training`` is the mode that its module was called in.
+
+    ``as_named`` is its path where the user said where to write it, else what it is called in the working folder.
+    """
 
     file: Path
     name: str
     training: bool
+    as_named: str = ""
 
 
 def calls(processes: Sequence[Process]) -> tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...]:
@@ -71,7 +75,8 @@ def write_samples(
         file = target if not saved else target.with_name(f"{target.stem}_{len(saved) + 1}{target.suffix}")
         shutil.copyfile(folder / Path(str(note["file"])).name, file.with_suffix(".pt"))
         write(str(file), _text(file, name, note, program))
-        saved.append(Saved(file, name, bool(note.get("training"))))
+        as_named = file.name if file.is_relative_to(folder) else str(file)
+        saved.append(Saved(file, name, bool(note.get("training")), as_named))
         notes.append(f"saved: the first call of {name} in {file}; `graphdoctor scan {file}` runs it")
     if not saved and not notes:
         notes.append("nothing was saved: no compiled function was called")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from graphdoctor.dynamic.parent import device_choice, runner
 from graphdoctor.dynamic.parent.protocol import RunRequest
 from graphdoctor.fixes.verification.verify import verify
-from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.model.runs import DynamicRun
 from graphdoctor.program.samples import Saved
 from graphdoctor.scan.copies import Copies
 from graphdoctor.source.files import text_of
@@ -19,7 +20,7 @@ from graphdoctor.source.files import text_of
 def verified(
     diagnosis: Diagnosis, calls: Sequence[Saved], why_none: Sequence[str], timeout: float, progress: runner.Progress
 ) -> Diagnosis:
-    """``diagnosis`` with the grades of its fixes on the first of ``calls``, or with a note with the reason.
+    """``diagnosis`` with the grades of its fixes on one of ``calls``, or with a note with the reason.
 
     ``why_none`` says why no call was saved.
     """
@@ -27,36 +28,92 @@ def verified(
         return _noted(diagnosis, "--verify: there is no fix to verify")
     if not calls:
         return _noted(diagnosis, f"fixes not verified: {'; '.join(why_none)}")
-    saved = calls[0]
     files = _files(diagnosis)
-    with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
+    temporary = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
+    with temporary as folder, runner.Server() as server:
+        try:
+            call = _best(diagnosis, calls, timeout, Path(folder), progress, server)
+            failed = next((run for run in call.runs if run.outcome != "ok"), None)
+            if failed is not None:
+                reason = failed.detail or failed.outcome
+                return _noted(diagnosis, f"fixes not verified: the saved call of {call.saved.name} fails: {reason}")
+            texts = {path: text_of(file) for path, file in files.items()}
+            copies = Copies(call.request, files, progress, server)
+            here = _as_in(call.runs, diagnosis.findings)
+            proof = verify(here, texts, call.runs, copies, each=False, seconds=timeout)
+        except runner.NotStarted as error:
+            return _noted(diagnosis, f"fixes not verified: {error}")
+    if proof is None:
+        return diagnosis
+    notes = [f"fixes verified on the saved first call of {call.saved.name}"]
+    notes += dict.fromkeys(line for run in call.runs for line in run.left_out)
+    graded = zip(diagnosis.findings, proof.findings, strict=True)
+    findings = tuple(replace(found, fix=proved.fix) for found, proved in graded)
+    proved = replace(diagnosis, findings=findings, verification=proof.verification)
+    return _noted(replace(proved, sample=call.saved.as_named), *notes)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A saved call that was run."""
+
+    saved: Saved
+    request: RunRequest
+    runs: tuple[DynamicRun, ...]
+
+
+def _best(
+    diagnosis: Diagnosis,
+    calls: Sequence[Saved],
+    timeout: float,
+    folder: Path,
+    progress: runner.Progress,
+    server: runner.Server,
+) -> _Call:
+    """The first of ``calls`` in which most of the findings with a fix break, or the first one where none does.
+
+    Raises NotStarted.
+    """
+    fixable = [f for f in diagnosis.findings if f.fix is not None and f.fix.edits]
+    wanted = sum(_broke(finding) for finding in fixable)
+    best, most = None, -1
+    for number, saved in enumerate(calls):
         request = RunRequest(
             file=saved.file.resolve(),
             root=Path(diagnosis.root),
             mode="train" if saved.training else "eval",
             timeout=timeout,
-            reference=Path(folder),
+            reference=folder / str(number),
             recompiles=False,
             deeper=False,
         )
-        with runner.Server() as server:
-            try:
-                request, found = device_choice.run(request, progress, server)
-                runs = found.runs
-                failed = next((run for run in runs if run.outcome != "ok"), None)
-                if failed is not None:
-                    reason = failed.detail or failed.outcome
-                    return _noted(diagnosis, f"fixes not verified: the saved call of {saved.name} fails: {reason}")
-                texts = {path: text_of(file) for path, file in files.items()}
-                copies = Copies(request, files, progress, server)
-                proof = verify(diagnosis.findings, texts, runs, copies, each=False, seconds=timeout)
-            except runner.NotStarted as error:
-                return _noted(diagnosis, f"fixes not verified: {error}")
-    if proof is None:
-        return diagnosis
-    notes = [f"fixes verified on the saved first call of {saved.name}"]
-    notes += dict.fromkeys(line for run in runs for line in run.left_out)
-    return _noted(replace(diagnosis, findings=proof.findings, verification=proof.verification), *notes)
+        (folder / str(number)).mkdir()
+        request, found = device_choice.run(request, progress, server)
+        broken = sum(_broke(finding) for finding in _as_in(found.runs, fixable))
+        if broken > most:
+            best, most = _Call(saved, request, tuple(found.runs)), broken
+        if most == wanted:
+            break
+    assert best is not None, "there is a call"
+    return best
+
+
+def _broke(finding: Finding) -> bool:
+    return finding.status in ("confirmed", "dynamic-only")
+
+
+def _as_in(runs: Sequence[DynamicRun], findings: Sequence[Finding]) -> list[Finding]:
+    """``findings`` as these ``runs`` show them: what broke elsewhere in the program need not have run here."""
+    places = {(brk.path, brk.line) for run in runs for brk in run.breaks}
+    return [
+        replace(found, status="static-only") if _broke(found) and not _lines(found) & places else found
+        for found in findings
+    ]
+
+
+def _lines(finding: Finding) -> set[tuple[str, int]]:
+    place = finding.location
+    return {(place.path, line) for line in range(place.line, place.end_line + 1)}
 
 
 def _files(diagnosis: Diagnosis) -> Mapping[str, Path]:

@@ -20,7 +20,8 @@ def definitions(script: Path, name: str) -> ModuleType:
     """The module, called ``name`` or as the file is."""
     # What is verified is a changed text, which is in linecache and not in the file.
     tree = ast.parse("".join(linecache.getlines(str(script))), str(script))
-    tree.body = [statement for statement in tree.body if isinstance(statement, _KINDS)]
+    of_torch = _names_of_torch(tree)
+    tree.body = [each for each in tree.body if isinstance(each, _KINDS) or _is_setting(each, of_torch)]
     for change in changes:
         tree = change(tree, str(script))
     module = ModuleType(name or script.stem)
@@ -30,3 +31,31 @@ def definitions(script: Path, name: str) -> ModuleType:
         sys.modules[module.__name__] = module
     exec(compile(ast.fix_missing_locations(tree), str(script), "exec", dont_inherit=True), vars(module))
     return module
+
+
+def _names_of_torch(tree: ast.Module) -> frozenset[str]:
+    """The names that the imports of a script give torch and what is in it."""
+    names: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, ast.Import):
+            found = [each for each in statement.names if each.name.split(".")[0] == "torch"]
+            names.update(each.asname or "torch" for each in found)
+        elif isinstance(statement, ast.ImportFrom) and (statement.module or "").split(".")[0] == "torch":
+            names.update(each.asname or each.name for each in statement.names)
+    return frozenset(names)
+
+
+def _is_setting(statement: ast.stmt, of_torch: frozenset[str]) -> bool:
+    """Whether it sets something of torch's to a constant, as in ``torch._dynamo.config.allow_rnn = True``.
+
+    Such a setting decides what is compiled, and a fix may consist of one.
+    """
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Constant):
+        return False
+    return all(isinstance(target, ast.Attribute) and _root(target) in of_torch for target in statement.targets)
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import sys
 from pathlib import Path
-from types import TracebackType
 
 from graphdoctor.recorder import torch_hooks
 from graphdoctor.recorder.settings import Settings
@@ -29,15 +29,17 @@ def install(settings: Settings) -> None:
 
 
 def watch_errors(trace_file: TraceFile) -> None:
-    """Note the exception that ends the program."""
-    original = sys.excepthook
+    """Note the exception that ends the program.
 
-    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        # An exception of the program may fail to make its text.
-        with contextlib.suppress(Exception):
-            if not issubclass(kind, KeyboardInterrupt):
-                lines = str(error).strip().splitlines() or [""]
-                trace_file.note("graphdoctor_raised", {"type": kind.__name__, "message": lines[0]})
-        original(kind, error, trace)
+    Python keeps it, also where the program has an ``excepthook`` of its own.
+    """
+    atexit.register(_note_error, trace_file)
 
-    sys.excepthook = excepthook
+
+def _note_error(trace_file: TraceFile) -> None:
+    error = getattr(sys, "last_value", None)
+    # An exception of the program may fail to make its text.
+    with contextlib.suppress(Exception):
+        if error is not None and not isinstance(error, KeyboardInterrupt):
+            lines = str(error).strip().splitlines() or [""]
+            trace_file.note("graphdoctor_raised", {"type": type(error).__name__, "message": lines[0]})

@@ -83,7 +83,7 @@ def _globals(named: Any) -> dict[str, Any]:
     main = sys.modules["__main__"]
     scope = vars(main)
     found = {name: value for name, value in scope.items() if not name.startswith("__") and _is_simple(value)}
-    if getattr(named, "__module__", "") == "__main__" and isinstance(named, FunctionType):
+    if getattr(named, "__module__", "") == main.__name__ and isinstance(named, FunctionType):
         for name in _names_read(named.__code__, scope):
             value = scope.get(name)
             if isinstance(value, (nn.Module, torch.Tensor)):
@@ -109,7 +109,7 @@ def _names_read(code: CodeType, scope: dict[str, Any]) -> set[str]:
         for name in set(current.co_names) - names:
             names.add(name)
             function = scope.get(name)
-            if isinstance(function, FunctionType) and function.__module__ == "__main__":
+            if isinstance(function, FunctionType) and function.__module__ == scope["__name__"]:
                 pending.append(function.__code__)
     return names
 

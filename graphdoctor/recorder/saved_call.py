@@ -13,15 +13,18 @@ import torch
 
 from graphdoctor.recorder.definitions import definitions
 
+#: What a program is called, and what it is in the processes that it spawns.
+_MAIN = ("__main__", "__mp_main__")
+
 
 def load(
     file: Path, script: Path | None = None, root: Path | None = None, name: str = ""
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """The function, its arguments and keyword arguments. The file is a pickle: load only those that you saved.
 
-    ``script`` is the program where it defines what was compiled: of it, imports, functions and classes are executed,
-    and nothing else. ``root`` is the folder that its imports start from, ``name`` its dotted name if it was run as a
-    module.
+    ``script`` is the program where it defines what was compiled: of it, imports, functions, classes and settings of
+    torch's (``torch._dynamo.config.allow_rnn = True``) are executed, and nothing else. ``root`` is the folder that its
+    imports start from, ``name`` its dotted name if it was run as a module.
     """
     folder = str((root or (script or file).parent).resolve())
     if folder not in sys.path:
@@ -38,17 +41,22 @@ def load(
 
 @contextlib.contextmanager
 def _as_main(module: ModuleType | None) -> Iterator[None]:
-    """What is pickled of the program itself is called ``__main__`` there."""
-    before = sys.modules["__main__"]
-    sys.modules["__main__"] = module or before
+    """What is pickled of the program itself is found in ``module``."""
+    before = {name: sys.modules.get(name) for name in _MAIN}
+    if module is not None:
+        sys.modules.update(dict.fromkeys(_MAIN, module))
     try:
         yield
     finally:
-        sys.modules["__main__"] = before
+        for name, old in before.items():
+            if old is not None:
+                sys.modules[name] = old
+            else:
+                sys.modules.pop(name, None)
 
 
 def _function(module: str, name: str, main: ModuleType | None) -> Any:
-    found: Any = main if module == "__main__" else __import__(module, fromlist=["*"])
+    found: Any = main if module in _MAIN else __import__(module, fromlist=["*"])
     for part in name.split("."):
         found = getattr(found, part)
     # A decorator may have compiled it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib.abc
 import json
@@ -11,7 +12,7 @@ import traceback
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 from graphdoctor.recorder.settings import MISSING, Settings, load
@@ -22,21 +23,22 @@ def start() -> None:
     settings = load(os.environ)
     if settings is not None and "torch" not in sys.modules:
         sys.meta_path.insert(0, _AfterTorch(settings))
-        _watch_imports(settings.folder)
+        atexit.register(_note_missing, settings.folder)
 
 
-def _watch_imports(folder: str) -> None:
-    """Note the import that ends the program, and where Python looked for modules by then."""
-    original = sys.excepthook
+def _note_missing(folder: str) -> None:
+    """Note the import that ended the program, and where Python looked for modules by then."""
+    error = getattr(sys, "last_value", None)
+    with contextlib.suppress(Exception):
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            said = {"name": error.name, "file": _program(error), "path": sys.path}
+            Path(folder, MISSING.format(os.getpid())).write_text(json.dumps(said), encoding="utf-8")
 
-    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        with contextlib.suppress(Exception):
-            if isinstance(error, ModuleNotFoundError) and error.name:
-                said = {"name": error.name, "file": getattr(sys.modules["__main__"], "__file__", ""), "path": sys.path}
-                Path(folder, MISSING.format(os.getpid())).write_text(json.dumps(said), encoding="utf-8")
-        original(kind, error, trace)
 
-    sys.excepthook = excepthook
+def _program(error: BaseException) -> str:
+    """The file of the program, which Python has forgotten when it ends: where the code that raised ``error`` began."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return next((each.f_code.co_filename for each in frames if each.f_globals.get("__name__") == "__main__"), "")
 
 
 class _AfterTorch(importlib.abc.MetaPathFinder):

@@ -53,6 +53,8 @@ _ALONE = (
 
 #: The file that a program's first call is saved in, where the command names none.
 _SAMPLE = "first_call.py"
+#: The most files that a command names.
+_NAMED = 4
 #: Places that an effect is shown with.
 _PLACES = 5
 
@@ -283,8 +285,23 @@ def command(diagnosis: Diagnosis, unsafe: bool = True) -> str:
     if sample := of_sample(diagnosis, with_unsafe):
         return sample
     if words[:2] != ["graphdoctor", "scan"]:
-        return shlex.join(["graphdoctor", "scan", *sorted({f.location.path for f in chosen}), *more])
+        files = files_to_fix(diagnosis)
+        if not files and (sample := through_sample(diagnosis, with_unsafe)):
+            return sample
+        return shlex.join(["graphdoctor", "scan", *(files or sorted({f.location.path for f in chosen})), *more])
     return shlex.join([*_without_outputs(words), *more])
+
+
+def files_to_fix(diagnosis: Diagnosis) -> list[str]:
+    """The files to give to a command that writes the fixes of a program; none where these are too many to name.
+
+    What is wrong in a helper is found where the code that calls it is read, too. A trace has files of its own.
+    """
+    fixed = {f.location.path for f in diagnosis.findings if f.fix is not None and is_offered(f)}
+    of_program = _words(diagnosis)[:2] == ["graphdoctor", "run"]
+    read = {file.path for file in diagnosis.files if file.status == "scanned"} if of_program else set()
+    files = sorted(fixed | read)
+    return files if len(files) <= (_NAMED if of_program else 1) else []
 
 
 def of_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
@@ -292,20 +309,26 @@ def of_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
 
     Empty for other reports, and where no fix is verified.
     """
+    verified = any(f.fix is not None and is_offered(f) and label(f.fix) == "verified" for f in diagnosis.findings)
+    return through_sample(diagnosis, unsafe) if verified else ""
+
+
+def through_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
+    """What saves the first call of a program and writes the fixes that it reaches, wherever they are; empty for other
+    reports.
+    """
     words = _words(diagnosis)
-    if words[:2] != ["graphdoctor", "run"] or not any(
-        f.fix is not None and is_offered(f) and label(f.fix) == "verified" for f in diagnosis.findings
-    ):
+    if words[:2] != ["graphdoctor", "run"]:
         return ""
     write = ["graphdoctor", "fix", *(["--unsafe-fixes"] if unsafe else [])]
     if "--save-sample" in words[:-1]:
-        return shlex.join([*write, words[words.index("--save-sample") + 1]])
+        return shlex.join([*write, diagnosis.sample or words[words.index("--save-sample") + 1]])
     # What follows is the program's, so the first one is meant.
     rest = words[2:]
     if "--verify" in rest:
         rest.remove("--verify")
     save = ["graphdoctor", "run", "--save-sample", _SAMPLE]
-    return f"{shlex.join([*save, *rest])}; {shlex.join([*write, _SAMPLE])}"
+    return f"{shlex.join([*save, *rest])}; {shlex.join([*write, diagnosis.sample or _SAMPLE])}"
 
 
 def again(diagnosis: Diagnosis) -> str:

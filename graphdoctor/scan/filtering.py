@@ -126,7 +126,9 @@ def nothing_checked(static: StaticResult, selection: Selection, rules: LazyRuleS
         return ("nothing checked: the selected and ignored codes leave no rule",)
     if not static.compiles and not static.findings and not was_run:
         there = "no module with a forward is defined there (transforms of data are passed over)"
-        hint = "; to have a function read as if it were compiled, name it: --target NAME" if len(scanned) == 1 else ""
+        hint = "; a function is read with the code that calls it: scan that, too"
+        if len(scanned) == 1:
+            hint += ", or name the function: --target NAME"
         return (f"nothing to check: {there}, and nothing is compiled{hint}",)
     return ()
 

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 import graphdoctor
-from graphdoctor.breaks.job_locations import JobPlaces, Sources, job_places
+from graphdoctor.breaks.job_locations import JobPlaces, Sources, generated_folder, job_places
 from graphdoctor.breaks.locations import function_at
 from graphdoctor.breaks.run_facts import facts_of
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
@@ -19,7 +19,7 @@ from graphdoctor.scan.options import ScanOptions
 from graphdoctor.source.text import split_lines
 from graphdoctor.trace.cache_misses import cache_misses
 from graphdoctor.trace.files import NoTrace, find
-from graphdoctor.trace.joined import joined, own_files, static_scan, without_source
+from graphdoctor.trace.joined import joined, own_files, static_scan, taken_part, without_source
 from graphdoctor.trace.notes import FrameTime, frame_times, notes, read_files
 from graphdoctor.trace.process import Process
 from graphdoctor.trace.ranks import Ran, grouped, ran, together, uneven_breaks
@@ -79,9 +79,10 @@ def diagnosed(
     """
     torch = next((p.torch_folder for p in processes if p.torch_folder), "")
     sources = Sources({line: text for process in processes for line, text in process.quoted.items()})
-    own = own_files(processes, job_places(Path.cwd(), torch), sources)
+    generated = generated_folder(taken_part(processes), Path.cwd())
+    own = own_files(processes, job_places(Path.cwd(), torch, generated), sources)
     static = static_scan(own, options)
-    places = job_places(Path(static.diagnosis.root) if static is not None else Path.cwd(), torch)
+    places = job_places(Path(static.diagnosis.root) if static is not None else Path.cwd(), torch, generated)
     texts = {places.show(file): sources.text(file) for file in own}
     every = ran(processes, places, sources)
     runs = grouped(every)

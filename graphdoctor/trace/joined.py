@@ -19,13 +19,18 @@ from graphdoctor.static.rule import Rule
 from graphdoctor.trace.process import Process
 
 
-def own_files(processes: Iterable[Process], places: JobPlaces, sources: Sources) -> tuple[str, ...]:
-    """The user's files that took part and are here unchanged: those that were traced, and the callers of these."""
+def taken_part(processes: Iterable[Process]) -> frozenset[str]:
+    """The files that were traced, and those of the callers."""
     found: set[str] = set()
     for process in processes:
         found |= process.paths | set(process.traced or ())
         found |= {frame.path for event in process.breaks for frame in (*event.above, *event.traced)}
-    own = (path for path in found if path.endswith(".py") and places.kind(path) == "own")
+    return frozenset(found)
+
+
+def own_files(processes: Iterable[Process], places: JobPlaces, sources: Sources) -> tuple[str, ...]:
+    """The user's files that took part and are here unchanged."""
+    own = (path for path in taken_part(processes) if path.endswith(".py") and places.kind(path) == "own")
     return tuple(sorted(path for path in own if sources.text(path)))
 
 

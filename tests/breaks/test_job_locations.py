@@ -1,9 +1,10 @@
 """Columns of a trace count in the line without its indentation; those of a report in the line as it is written."""
 
+import tempfile
 from pathlib import Path
 
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
-from graphdoctor.breaks.job_locations import Sources
+from graphdoctor.breaks.job_locations import Sources, generated_folder, job_places
 
 
 def test_columns_count_in_the_line_as_it_is_written(tmp_path: Path) -> None:
@@ -14,3 +15,14 @@ def test_columns_count_in_the_line_as_it_is_written(tmp_path: Path) -> None:
     event = RawEvent("message", "resume", (call,), (call, inside))
     placed = Sources({(str(file), 3): "y = net(x)"}).placed(event)
     assert [frame.column for frame in (*placed.above, *placed.traced)] == [13, 13, None]
+
+
+def test_code_that_a_library_generates_is_not_the_users() -> None:
+    """Unless the program itself runs from the folder for temporary files, or has run elsewhere."""
+    temporary, here = Path(tempfile.gettempdir()).resolve(), Path("/work/project")
+    generated, program = str(temporary / "conv_propagate.py"), str(here / "train.py")
+    kinds = []
+    for paths, folder in [((generated, program), here), ((generated,), here), ((generated, program), temporary)]:
+        places = job_places(folder, "", generated_folder(paths, folder))
+        kinds.append((places.kind(generated), places.kind(program)))
+    assert kinds == [("third-party", "own"), ("own", "own"), ("own", "own")]

@@ -178,3 +178,16 @@ def test_wrong_arguments_are_one_line() -> None:
     calls: list[Any] = [(torch.ones(2, 4),), torch.ones(3, 4)]
     with pytest.raises(TypeError, match=r"^calls\[1\] is a Tensor: give a tuple of arguments for each call, \(x,\)$"):
         assert_max_recompiles(nn.Linear(4, 4), calls)
+
+
+def test_arguments_that_eager_does_not_take_raise_its_error() -> None:
+    """They are no graph break: nothing in the model is to be changed."""
+    net = nn.Linear(16, 4)
+    wrong = torch.rand(4, 15)
+    for check in (
+        lambda: assert_fullgraph(net, wrong),
+        lambda: assert_no_graph_breaks(net, wrong),
+        lambda: assert_max_recompiles(net, [(torch.rand(4, 16),), (wrong,)], max_recompiles=1),
+    ):
+        with pytest.raises(RuntimeError, match=r"shapes cannot be multiplied \(4x15 and 16x4\)"):
+            check()

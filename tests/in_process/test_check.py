@@ -92,6 +92,12 @@ def test_a_model_that_is_ready() -> None:
     assert repr(result).startswith("Ready: 0 graph breaks")
 
 
+def test_a_model_of_torchs_own() -> None:
+    """No source file of the user's takes part."""
+    text = str(graphdoctor.check(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.rand(1, 2)))
+    assert text.startswith("Ready: ") and text.rstrip().endswith("No findings.")
+
+
 def test_raise_if_broken_tells_everything() -> None:
     with pytest.raises(AssertionError, match=r"GD101 (.|\n)*GD201|GD201 (.|\n)*GD101"):
         graphdoctor.check(Loud(), torch.rand(2, 4)).raise_if_broken()

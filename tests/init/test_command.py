@@ -21,11 +21,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_nothing_is_written_without_a_yes(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
     for answer in ("", "n\n"):
         done = init(tmp_path, answer=answer)
         assert done.returncode == 2 and done.stderr.endswith("graphdoctor: nothing was written\n")
         assert [line for line in done.stdout.splitlines() if line.startswith("+++")] == [f"+++ b/{p}" for p in FILES]
-    assert contents(tmp_path) == {}
+    assert contents(tmp_path) == {"pyproject.toml": b""}
 
 
 def test_a_yes_writes_what_was_shown_and_a_second_time_changes_nothing(tmp_path: Path) -> None:

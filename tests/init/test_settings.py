@@ -13,8 +13,11 @@ from graphdoctor.init.settings import TOML, settings
 PROJECT = '[project]\nname = "x"  # odd   spacing\n\n[tool.ruff]\nline-length=100'
 
 
-def test_a_new_pyproject(tmp_path: Path) -> None:
-    assert settings(tmp_path) == Change(tmp_path, "pyproject.toml", None, TOML)
+def test_no_file_is_made_for_them(tmp_path: Path) -> None:
+    step = settings(tmp_path)
+    assert isinstance(step, Kept) and step.reason.startswith("no settings: ")
+    (tmp_path / "pyproject.toml").touch()
+    assert settings(tmp_path) == Change(tmp_path, "pyproject.toml", "", TOML)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

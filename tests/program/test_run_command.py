@@ -312,6 +312,7 @@ def test_sitecustomize_of_the_user_runs_too(graphdoctor: Command, tmp_path: Path
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, "train.py was killed (SIGKILL)"),
         ("os.kill(os.getpid(), signal.SIGINT)", 130, "train.py was interrupted (SIGINT)"),
         ("raise ValueError('no data')", 1, "train.py raised ValueError: no data"),
+        ("sys.excepthook = print\nraise ValueError('no data')", 1, "train.py raised ValueError: no data"),
         ("os._exit(3)", 3, "train.py ended with exit code 3"),
     ],
 )

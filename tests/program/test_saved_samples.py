@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,41 @@ step(torch.rand(2, 4))
 """
 
 
+SETTING = """\
+import torch
+from torch import nn
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(4, 4)
+
+    def forward(self, x):
+        return self.rnn(x)[0].relu()
+
+torch.compile(Tagger(), backend="eager")(torch.rand(3, 2, 4))
+"""
+
+
+TWO = """\
+import torch
+from torch import nn
+
+class First(nn.Module):
+    def forward(self, x):
+        return x.sin()
+
+class Second(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            x = x + 1
+        return x * 2
+
+first, second = (torch.compile(net(), backend="eager") for net in (First, Second))
+second(first(torch.rand(3)))
+"""
+
+
 def project(folder: Path, text: str) -> None:
     (folder / "train.py").write_text(text)
     (folder / "helper.py").write_text("def scaled(x):\n    return x * 2\n")
@@ -91,6 +127,50 @@ def test_fixes_are_proved_on_the_first_call(graphdoctor: Command, tmp_path: Path
     assert found["verification"]["breaks"] == 0
     assert found["verification"]["numerics"]["equal"] is True
     assert "fixes verified on the saved first call of Net" in found["notes"]
+
+
+def test_a_call_of_a_process_that_the_program_spawned(graphdoctor: Command, tmp_path: Path) -> None:
+    head, _, calls = TWO.partition("first, second =")
+    body = f"import multiprocessing\n\ndef work():\n    first, second ={calls.replace(chr(10), chr(10) + '    ')}\n"
+    start = "if __name__ == '__main__':\n    process = multiprocessing.get_context('spawn').Process(target=work)\n"
+    project(tmp_path, f"{head}\n{body}\n{start}    process.start()\n    process.join()\n")
+    graphdoctor("run", "--save-sample", "first_call.py", "train.py", cwd=tmp_path)
+    done = graphdoctor("scan", "first_call_2.py", "--quick", "--output-format", "json", cwd=tmp_path)
+    assert [brk["gb_id"] for brk in json.loads(done.stdout)["dynamic"][0]["breaks"]] == ["GB0170"], done.stderr
+
+
+def test_settings_of_torch_at_the_top_of_a_script_are_made(graphdoctor: Command, tmp_path: Path) -> None:
+    """Those of the script itself, and those that a fix makes."""
+    project(tmp_path, SETTING)
+    options = ["--verify", "--exit-zero", "--output-format", "json", "--output", "report.json"]
+    assert graphdoctor("run", *options, "train.py", cwd=tmp_path).returncode == 0
+    verified = json.loads((tmp_path / "report.json").read_text())
+    assert [finding["rule"] for finding in verified["findings"]] == ["GD502"]
+    assert verified["verification"]["fullgraph_passes"] is True
+    project(tmp_path, SETTING.replace("class", "torch._dynamo.config.allow_rnn = True\n\nclass"))
+    assert graphdoctor("run", "--save-sample", "first.py", "train.py", cwd=tmp_path).returncode == 0
+    done = graphdoctor("scan", "first.py", "--mode", "eval", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_fixes_are_proved_on_the_call_that_reaches_them(graphdoctor: Command, tmp_path: Path) -> None:
+    """A call of which nothing breaks proves nothing of them."""
+    project(tmp_path, TWO)
+    done = graphdoctor("run", "--verify", "train.py", cwd=tmp_path)
+    assert "note: fixes verified on the saved first call of Second\n" in done.stderr
+    (command,) = re.findall(r"`(graphdoctor run .*); graphdoctor fix (.*)` writes", done.stderr)
+    assert command == ("graphdoctor run --save-sample first_call.py train.py", "first_call_2.py")
+    graphdoctor("run", "--save-sample", "first_call.py", "train.py", cwd=tmp_path)
+    fixed = graphdoctor("fix", command[1], cwd=tmp_path)
+    assert "1 fix written, 0 findings left" in fixed.stdout, fixed.stdout + fixed.stderr
+
+
+def test_what_a_saved_call_does_not_reach_is_not_verified(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, TWO.replace("return x.sin()", "print(x.shape)\n        return x.sin()"))
+    done = graphdoctor("run", "--verify", "--output-format", "json", "train.py", cwd=tmp_path)
+    found = {finding["rule"]: finding["fix"] for finding in json.loads(done.stderr)["findings"]}
+    assert found["GD101"]["verified"] is True
+    assert found["GD201"]["verified"] is False and "its line did not run" in found["GD201"]["doubts"]
 
 
 def test_call_that_cannot_be_saved_is_told(graphdoctor: Command, tmp_path: Path) -> None:

@@ -77,6 +77,23 @@ def test_an_int_of_an_object_that_is_passed_becomes_a_symbol(
     assert [(f.location.line, f.severity) for f in analyse([(file, "net.py")]).findings] == found
 
 
+@pytest.mark.parametrize("passed", ["[Cache(0)]", "({'first': Cache(0)},)"])
+def test_so_does_one_of_an_object_in_a_list_that_is_passed(tmp_path: Path, passed: str) -> None:
+    place = "caches[0]" if passed.startswith("[") else "caches[0]['first']"
+    text = CACHE.replace("cache):", f"caches):\n        cache = {place}").replace("Cache(0)", passed)
+    file = tmp_path / "net.py"
+    file.write_text(text.replace("{owner}", "cache"))
+    assert [(f.location.line, f.severity) for f in analyse([(file, "net.py")]).findings] == [(10, "info"), (20, "info")]
+    namespace: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), namespace)
+    net, args = namespace["graphdoctor_target"]()
+    counter = CompileCounter()
+    compiled = torch.compile(net, backend=counter)
+    for _ in range(6):
+        compiled(*args)
+    assert counter.frame_count == 2
+
+
 @pytest.mark.parametrize(("base", "rules"), [("torchvision.transforms.v2.Compose", []), ("torch.nn.Module", ["GD701"])])
 def test_a_transform_of_a_loader_counts_in_eager(tmp_path: Path, base: str, rules: list[str]) -> None:
     file = tmp_path / "transforms.py"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphdoctor.model.labels import is_offered, may_be_written
+from graphdoctor.model.labels import may_be_written
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
@@ -30,12 +30,12 @@ def listed(diagnosis: Diagnosis) -> list[Finding]:
 def closing(diagnosis: Diagnosis) -> str:
     """``Found 5 errors and 1 warning in 3 files. 4 automatic fixes: --diff shows them, --fix applies them.``"""
     summary = diagnosis.summary
-    if summary.failed == summary.files:
+    if summary.failed and summary.failed == summary.files:
         return f"Nothing was checked: {plural(summary.failed, 'file')} could not be read."
     read = summary.files - summary.failed
     found = listed(diagnosis)
     if not found:
-        return f"No findings in {plural(read, 'file')}."
+        return f"No findings in {plural(read, 'file')}." if read else "No findings."
     # What a file calls is read, too, so there may be more files with findings than were asked for.
     places = len({finding.location.path for finding in found})
     files = plural(places, "file") if places >= read else f"{places:,} of {read:,} files"
@@ -65,15 +65,16 @@ def _ways(diagnosis: Diagnosis) -> str:
     unsafe = "" if any(may_be_written(f, unsafe=False) for f in diagnosis.findings) else " --unsafe-fixes"
     if command not in ("run", "trace"):
         return f"--diff{unsafe} shows, --fix{unsafe} applies"
-    if diagnosis.verification is not None:
-        from graphdoctor.report.proof import of_sample
+    from graphdoctor.report.proof import files_to_fix, of_sample, through_sample
 
-        if sample := of_sample(diagnosis, bool(unsafe)):
-            return f"`{sample}` writes"
-    files = {f.location.path for f in diagnosis.findings if f.fix is not None and is_offered(f)}
-    file = shlex.quote(_from_here(files.pop(), diagnosis.root)) if len(files) == 1 else "FILE"
+    sample = of_sample(diagnosis, bool(unsafe)) if diagnosis.verification is not None else ""
+    files = [shlex.quote(_from_here(path, diagnosis.root)) for path in files_to_fix(diagnosis)]
+    if not files:
+        sample = sample or through_sample(diagnosis, bool(unsafe))
+    if sample:
+        return f"`{sample}` writes"
     proves = "--verify proves, " if command == "run" and diagnosis.verification is None else ""
-    return f"{proves}`graphdoctor fix{unsafe} {file}` writes"
+    return f"{proves}`graphdoctor fix{unsafe} {' '.join(files) or 'FILE'}` writes"
 
 
 def _from_here(path: str, root: str) -> str:

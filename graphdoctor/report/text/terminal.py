@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from graphdoctor.report.escaping import one_line, printable
@@ -17,6 +18,9 @@ from graphdoctor.report.wording import SEVERITIES
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis, Finding, Summary
+
+#: How the title above what the base had begins.
+_KNOWN = "Already in"
 
 
 def render(diagnosis: Diagnosis, look: Look = PLAIN) -> str:
@@ -79,15 +83,21 @@ def _failed(shown: Diagnosis, look: Look) -> Iterator[str]:
 
 
 def _findings(shown: Diagnosis, look: Look) -> Iterator[Iterator[str]]:
-    """The findings, with titles above what the base had already, and above those in other packages."""
+    """The findings, with titles above what the base had already, and above those in other packages.
+
+    What the base had is not what was asked for: a line each, unless all is wanted.
+    """
     show = Findings(look, ran=any(run.outcome == "ok" for run in shown.dynamic or ()))
-    above = ""
-    for finding in listed(shown):
-        title = _title(finding, shown)
-        if title != above:
-            above = title
+    for title, found in groupby(listed(shown), key=lambda finding: _title(finding, shown)):
+        group = list(found)
+        if title.startswith(_KNOWN) and not look.verbose:
+            title = f"{title[:-1]} (--verbose has all of it):"
+            lines = [text for finding in group for text in item(line(finding), 2, look.width)]
+            yield iter([Paint(look.color)(title, "bold"), *lines])
+            continue
+        if title:
             yield iter([Paint(look.color)(title, "bold")])
-        yield show.lines(finding)
+        yield from (show.lines(finding) for finding in group)
 
 
 def _title(finding: Finding, shown: Diagnosis) -> str:
@@ -95,7 +105,7 @@ def _title(finding: Finding, shown: Diagnosis) -> str:
     if finding.owner != "own":
         return "In libraries:"
     base = shown.comparison
-    return f"Already in {one_line(base.base)}:" if base and finding.fingerprint in base.unchanged else ""
+    return f"{_KNOWN} {one_line(base.base)}:" if base and finding.fingerprint in base.unchanged else ""
 
 
 def _refuted(shown: Diagnosis, look: Look) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from graphdoctor.static.domain.value_functions import options, walk
-from graphdoctor.static.domain.values import CHILDREN, Function, Instance, TorchModule, Value
+from graphdoctor.static.domain.values import CHILDREN, Function, Instance, Mapping, Seq, TorchModule, Value
 
 
 def held_objects(instance: Instance, through_modules: bool = True) -> list[Instance]:
@@ -55,17 +55,27 @@ def _registered(module: Instance | TorchModule, seen: set[int]) -> Iterator[Inst
 
 
 def note_passed(target: Value, args: Iterable[Value]) -> None:
-    """Mark the objects among the arguments of a region, and those that they hold, as passed to it.
+    """Mark the objects among the arguments of a region, also in containers, and those that they hold, as passed to it.
 
     Objects that a module holds are not marked: their numbers are constants of the graph. The object whose method
     ``target`` is counts as an argument.
     """
     bound = [o.bound for o in options(target) if isinstance(o, Function) and o.bound is not None]
     for value in (*bound, *args):
-        for option in options(value):
+        for option in _in_containers(value):
             if isinstance(option, Instance) and not option.info.is_module:
                 for each in (option, *held_objects(option, through_modules=False)):
                     each.is_passed = True
+
+
+def _in_containers(value: Value, depth: int = 3) -> Iterator[Value]:
+    """``value`` and what the containers in it hold; objects are not opened."""
+    for option in options(value):
+        yield option
+        if depth and isinstance(option, (Seq, Mapping)):
+            for part in walk(option, 1):
+                if part is not option:
+                    yield from _in_containers(part, depth - 1)
 
 
 def _is_module(value: Value) -> bool:

@@ -6,6 +6,9 @@ from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.report.text import comparison, terminal
+from graphdoctor.report.text.look import Look
+
+VERBOSE = Look(verbose=True)
 
 
 def test_new_and_fixed_one_line_each(compared: Diagnosis) -> None:
@@ -27,9 +30,15 @@ def test_the_report_of_a_scan_has_it_too(compared: Diagnosis, rich: Diagnosis) -
 
 def test_what_the_base_had_stands_below_what_is_new(compared: Diagnosis, rich: Diagnosis) -> None:
     own = replace(compared, findings=tuple(replace(f, owner="own", status="confirmed") for f in compared.findings))
-    above, _, below = terminal.render(own).partition("Already in main:\n")
+    above, _, below = terminal.render(own).partition("Already in main (--verbose has all of it):\n")
     assert "model.py:52:1" in above and "model.py:18:9" not in above
-    assert "model.py:18:9" in below and "Already in" not in below + terminal.render(rich)
+    assert "Already in" not in below + terminal.render(rich)
+    # A line for each: nothing of it is to be done now.
+    assert "\n  model.py:18:9: error GD101 [print-in-graph]" in f"\n{below}"
+    known, full = (
+        text.partition("Already in main")[2] for text in (terminal.render(own), terminal.render(own, VERBOSE))
+    )
+    assert "= why: " not in known.partition("\n\n")[0] and "= why: " in full
 
 
 def test_why_something_is_allowed(rich: Diagnosis) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.breaks.guards import remove_break
-from graphdoctor.model.findings import Diagnosis, Fix, Location
+from graphdoctor.model.findings import Diagnosis, Fix, Location, ScannedFile
 from graphdoctor.model.runs import Sweep
 from graphdoctor.report.escaping import width
 from graphdoctor.report.text import terminal
@@ -134,6 +135,20 @@ def test_the_command_names_the_file_from_the_folder_in_which_it_is_typed(
     monkeypatch.chdir(tmp_path / "trainer")
     ran = replace(rich, command="graphdoctor run train.py", verification=None, root=str(tmp_path))
     assert terminal.render(ran).endswith(" ../model.py` writes.\n")
+
+
+def test_the_command_reads_the_callers_of_the_code_that_it_changes(rich: Diagnosis) -> None:
+    """What is wrong in a helper is found where a model that calls it is read."""
+    finding = replace(rich.findings[0], location=replace(rich.findings[0].location, path="ops.py"))
+    files = tuple(ScannedFile(name, 9, "scanned") for name in ("net.py", "ops.py"))
+    ran = replace(
+        rich, findings=(finding,), files=files, command="graphdoctor run t.py", root=os.getcwd(), verification=None
+    )
+    assert terminal.render(ran).endswith(" net.py ops.py` writes.\n")
+    many = tuple(ScannedFile(f"part_{number}.py", 9, "scanned") for number in range(9))
+    assert terminal.render(replace(ran, files=(*files, *many))).endswith(
+        "`graphdoctor run --save-sample first_call.py t.py; graphdoctor fix first_call.py` writes.\n"
+    )
 
 
 def test_a_diff_shows_only_what_changes(rich: Diagnosis) -> None:
