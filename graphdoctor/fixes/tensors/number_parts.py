@@ -101,10 +101,28 @@ def part(node: cst.BaseExpression, text: str, editor: Editor) -> Sequence[Edit]:
         lines = (f"{name} = {found.whole}", editor.statement(indent, f"{kept} = ", mask))
         edits.append(editor.replace(user, editor.lines(indent, *lines)))
         mask = kept
+    elif (line := _own_line(found.node, editor)) is not None:
+        indent, kept = editor.indent_of(line), editor.fresh("kept")
+        edits.append(editor.insert_before(line, editor.lines(indent, editor.statement(indent, f"{kept} = ", mask), "")))
+        mask = kept
     for read in reads:
         whole = found.whole if read is found.node else editor.code(read)
         edits.append(_reduced(read, whole, mask, found, editor))
     return edits
+
+
+#: Inside of these an expression runs more than once, or not at all.
+_NOT_ONCE = (cst.Lambda, cst.CompFor, cst.BaseComp, cst.BooleanOperation, cst.IfExp, cst.Comparison, cst.NamedExpr)
+
+
+def _own_line(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
+    """The line of the statement that evaluates ``node`` once, where no other stands on it."""
+    for outer in editor.ancestors(node):
+        if isinstance(outer, _NOT_ONCE):
+            return None
+        if isinstance(outer, cst.BaseStatement):
+            return outer if isinstance(outer, cst.SimpleStatementLine) and len(outer.body) == 1 else None
+    return None
 
 
 def _part(node: cst.BaseExpression, editor: Editor) -> _Part:
