@@ -93,3 +93,20 @@ def test_other_code_keeps_its_numbers(tmp_path: Path, name: str) -> None:
         fix for fix in fixes if fix is not None and ("arange" in (fix.diff or "") or "reshape" in (fix.diff or ""))
     ]
     assert not changed
+
+
+@pytest.mark.parametrize(
+    ("form", "line"),
+    [
+        ("means", "        rows.append(torch.where(kept, x[i], 0).sum(dim=0) / kept.sum())\n"),
+        ("beside others", "        rows.append(torch.where(kept, row, 0).sum(0))\n"),
+    ],
+)
+def test_the_mask_has_a_line_of_its_own(fixed: Any, form: str, line: str) -> None:
+    after = fixed(program(FORMS[form]), unsafe=True).text
+    assert "        kept = (torch.arange(" in after
+    assert line in after
+
+
+def test_what_runs_for_each_element_has_its_mask_there(fixed: Any) -> None:
+    assert "kept" not in fixed(program(FORMS["sums"]), unsafe=True).text
