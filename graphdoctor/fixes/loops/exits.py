@@ -13,12 +13,12 @@ from graphdoctor.fixes.analysis.held_before import is_bound_before
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
-from graphdoctor.fixes.branches.early_return import rest_of
 from graphdoctor.fixes.branches.loop_steps import Step, check_sizes, keep, kept_steps, start_value
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import target_names
 from graphdoctor.fixes.loops.skips import ALL_ROUNDS, Rounds, one_bool
+from graphdoctor.fixes.proof.last_lines import rest_of
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -116,9 +116,10 @@ def _returned(
     """The value of the first round that returned one, chosen where the function ends."""
     for line in lines:
         _check_assigns(line, editor)
-    between, end = rest_of(loop, editor)
+    rest = rest_of(loop, editor)
+    end = rest.end
     assert leaves.value is not None
-    for side in (leaves.value, end, *(assign.value for assign in between)):
+    for side in (leaves.value, end, *rest.values):
         branch_arms.check(side, editor)
     done, early = editor.fresh("done"), editor.fresh("early")
     value = editor.code(leaves.value)
