@@ -42,7 +42,8 @@ def write_by_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if len(body) > 1 and names(mask) & targets:
         raise Refuse("the branch changes what its mask is made of")
     indent = editor.indent_of(branch)
-    lines = (editor.dedented(statement, indent) for statement in body)
+    lines = [text for _, text in editor.module.comments(branch)]
+    lines += [editor.dedented(statement, indent) for statement in body]
     return FixPlan((editor.replace(branch, editor.lines(indent, *lines)),), "unsafe", _REASON)
 
 
@@ -64,7 +65,7 @@ def _write_rows(branch: cst.If, mask: cst.BaseExpression, editor: Editor) -> Fix
         raise Refuse("the branch does more than write rows where its mask is true")
     if len(target.slice) != 1 or not isinstance(target.value, cst.Name):
         raise Refuse("what is written to is no plain name")
-    indent, lines, ran = editor.indent_of(branch), [], []
+    indent, lines, ran = editor.indent_of(branch), [text for _, text in editor.module.comments(branch)], []
     for helper in helpers:
         name = helper.targets[0].target if isinstance(helper, cst.Assign) and len(helper.targets) == 1 else None
         if not isinstance(helper, cst.Assign) or not isinstance(name, cst.Name):
