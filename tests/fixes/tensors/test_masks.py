@@ -187,7 +187,10 @@ def f(x: torch.Tensor, y: torch.Tensor):
         same[i] = False
         if same.sum() == 0:
             continue
-        losses.append((dist[i][same].max() - dist[i][y != y[i]].min() + 9).relu())
+        other = y != y[i]
+        farthest = dist[i][same].max()
+        nearest = dist[i][other].min()
+        losses.append((farthest - nearest + 9).relu())
     return torch.stack(losses).mean()
 
 
