@@ -34,12 +34,16 @@ OTHER = "the number is used where a tensor may mean something else"
 
 
 class Flow:
-    """Collects the edits of one rewrite. Where it is ``wide``, functions of ``math`` get 64 bits, like the number."""
+    """Collects the edits of one rewrite. Where it is ``wide``, functions of ``math`` get 64 bits, like the number.
 
-    def __init__(self, hit: Hit, editor: Editor, wide: bool = False) -> None:
+    What is ``drawn`` has 64 bits.
+    """
+
+    def __init__(self, hit: Hit, editor: Editor, wide: bool = False, drawn: bool = False) -> None:
         self.hit = hit
         self.editor = editor
         self.wide = wide
+        self.drawn = drawn
         #: Whether a function of ``math`` became one of torch.
         self.has_math = False
         self.conditions = Conditions(editor, hit)
@@ -131,6 +135,10 @@ class Flow:
     def _rounded(self, text: str, other: cst.BaseExpression) -> str:
         """A number of 64 bits beside ``other``: a tensor without dimensions would take its dtype."""
         tensor = tensor_of(self.editor.value(other))
+        if self.drawn and tensor is not None and functions.is_one_number(other, tensor, self.editor):
+            self.editor.torch_import(other)
+            known = isinstance(other, cst.Name) and tensor.dtype == "float"
+            return f"{tight(text)}.to({f'{self.editor.code(other)}.dtype' if known else 'torch.get_default_dtype()'})"
         if not self.wide or not self.has_math or tensor is None or tensor.dtype != "float" or tensor.ndim:
             return text
         return f"{tight(text)}.to({other.value}.dtype)" if isinstance(other, cst.Name) else text
