@@ -135,10 +135,8 @@ class Flow:
     def _rounded(self, text: str, other: cst.BaseExpression) -> str:
         """A number of 64 bits beside ``other``: a tensor without dimensions would take its dtype."""
         tensor = tensor_of(self.editor.value(other))
-        if self.drawn and tensor is not None and functions.is_one_number(other, tensor, self.editor):
-            self.editor.torch_import(other)
-            known = isinstance(other, cst.Name) and tensor.dtype == "float"
-            return f"{tight(text)}.to({f'{self.editor.code(other)}.dtype' if known else 'torch.get_default_dtype()'})"
+        if self.drawn and tensor is not None:
+            return functions.beside(text, other, tensor, self.editor)
         if not self.wide or not self.has_math or tensor is None or tensor.dtype != "float" or tensor.ndim:
             return text
         return f"{tight(text)}.to({other.value}.dtype)" if isinstance(other, cst.Name) else text

@@ -125,7 +125,16 @@ def of_numbers(node: cst.BaseExpression, tensors: Collection[str], wide: bool, e
     return editor.code(node) if _is_plain(node, tensors, editor) else ""
 
 
-def is_one_number(node: cst.BaseExpression, tensor: Tensor, editor: Editor) -> bool:
+def beside(text: str, other: cst.BaseExpression, tensor: Tensor, editor: Editor) -> str:
+    """The drawn number ``text`` in the dtype that ``tensor`` has: without dimensions it would take the other's."""
+    if not _is_one_number(other, tensor, editor):
+        return text
+    editor.torch_import(other)
+    is_known = isinstance(other, cst.Name) and tensor.dtype == "float"
+    return f"{tight(text)}.to({f'{editor.code(other)}.dtype' if is_known else 'torch.get_default_dtype()'})"
+
+
+def _is_one_number(node: cst.BaseExpression, tensor: Tensor, editor: Editor) -> bool:
     """Whether ``node`` is a tensor without dimensions, such as a loss that is reduced."""
     if not isinstance(node, cst.Call) or tensor.ndim is not None:
         return tensor.ndim == 0
