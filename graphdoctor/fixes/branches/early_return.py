@@ -15,12 +15,14 @@ from dataclasses import replace
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.flatten import Flat, Under
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.proof.last_lines import Rest, rest_of
+from graphdoctor.fixes.rows.selected_rows import masks_in
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -60,7 +62,7 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
 def _kept_finite(value: cst.BaseExpression, flat: Flat, under: Under) -> Sequence[Edit]:
     """What a line computes that always runs from now on. Where a bool decides, its gradients stay finite."""
     branch_arms.check_calls(value, flat.editor)
-    if under.depth:
+    if under.depth or any(True for _ in masks_in(value, flat.editor)):
         flat.risks.extend(branch_arms.risks(value, flat.editor))
         return ()
     code = flat.computed(value, under)
@@ -109,12 +111,30 @@ def _chosen(one: cst.BaseExpression, other: cst.BaseExpression, rest: Rest, flat
         return early
     if is_number(one, editor) and is_number(other, editor):
         flat.risks.append("Python numbers become tensors of torch's default dtype")
+    number = _constant(one, editor)
+    if number and not _constant(other, editor) and not is_number(other, editor):
+        if "requires_grad" in editor.code(one):
+            flat.risks.append(f"`{editor.code(one)}` requires gradients of its own no longer")
+        # A number takes the dtype of the other result; a tensor without dimensions would give it its own.
+        return under.choose(number, flat.computed(other, replace(under, holds=False)))
     early = flat.computed(one, under)
     if rest.values:
         name = flat.fresh("early")
         flat.bind(under.depth, name, early)
         early = name
     return under.choose(early, flat.computed(other, replace(under, holds=False)))
+
+
+def _constant(value: cst.BaseExpression, editor: Editor) -> str:
+    """``0.0`` of ``torch.tensor(0.0, device=x.device, requires_grad=True)``; empty for anything else."""
+    if not isinstance(value, cst.Call) or dotted_name(value.func, editor) != "torch.tensor" or not value.args:
+        return ""
+    options = {a.keyword.value for a in value.args[1:] if a.keyword is not None}
+    number = value.args[0].value
+    inner = number.expression if isinstance(number, cst.UnaryOperation) else number
+    is_plain = isinstance(inner, (cst.Float, cst.Integer)) and value.args[0].keyword is None
+    is_known = len(options) == len(value.args) - 1 and options <= {"device", "requires_grad"}
+    return editor.code(number) if is_plain and is_known else ""
 
 
 def _returned(orelse: cst.Else | cst.If) -> cst.BaseExpression:

@@ -34,10 +34,7 @@ OTHER = "the number is used where a tensor may mean something else"
 
 
 class Flow:
-    """Collects the edits of one rewrite. Where it is ``wide``, functions of ``math`` get 64 bits, like the number.
-
-    What is ``drawn`` has 64 bits.
-    """
+    """Collects the edits of one rewrite. Numbers have 64 bits where they are ``drawn``; of ``math``, where it is ``wide``."""
 
     def __init__(self, hit: Hit, editor: Editor, wide: bool = False, drawn: bool = False) -> None:
         self.hit = hit
@@ -134,12 +131,7 @@ class Flow:
 
     def _rounded(self, text: str, other: cst.BaseExpression) -> str:
         """A number of 64 bits beside ``other``: a tensor without dimensions would take its dtype."""
-        tensor = tensor_of(self.editor.value(other))
-        if self.drawn and tensor is not None:
-            return functions.beside(text, other, tensor, self.editor)
-        if not self.wide or not self.has_math or tensor is None or tensor.dtype != "float" or tensor.ndim:
-            return text
-        return f"{tight(text)}.to({other.value}.dtype)" if isinstance(other, cst.Name) else text
+        return functions.beside(text, other, self.drawn, self.wide and self.has_math, self.editor)
 
     def sequence(self, name_or_list: cst.BaseExpression) -> None:
         """The elements of the list at ``name_or_list`` are tensors from now on, or it is a tensor itself.

@@ -13,7 +13,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, parameters
 from graphdoctor.fixes.tensors.number_parts import ARGUMENT
-from graphdoctor.static.domain.value_functions import is_read, options
+from graphdoctor.static.domain.value_functions import is_read, options, tensor_of
 from graphdoctor.static.domain.values import Function, Tensor, TorchModule
 from graphdoctor.syntax.walk import find
 
@@ -125,13 +125,17 @@ def of_numbers(node: cst.BaseExpression, tensors: Collection[str], wide: bool, e
     return editor.code(node) if _is_plain(node, tensors, editor) else ""
 
 
-def beside(text: str, other: cst.BaseExpression, tensor: Tensor, editor: Editor) -> str:
-    """The drawn number ``text`` in the dtype that ``tensor`` has: without dimensions it would take the other's."""
-    if not _is_one_number(other, tensor, editor):
+def beside(text: str, other: cst.BaseExpression, is_drawn: bool, is_computed: bool, editor: Editor) -> str:
+    """A number of 64 bits in the dtype of ``other``, where that may be a tensor without dimensions and take its own."""
+    tensor = tensor_of(editor.value(other))
+    if tensor is None or not (is_drawn or is_computed):
+        return text
+    if isinstance(other, cst.Name) and tensor.dtype == "float" and (tensor.ndim == 0 if is_drawn else not tensor.ndim):
+        return f"{tight(text)}.to({other.value}.dtype)"
+    if not is_drawn or not _is_one_number(other, tensor, editor):
         return text
     editor.torch_import(other)
-    is_known = isinstance(other, cst.Name) and tensor.dtype == "float"
-    return f"{tight(text)}.to({f'{editor.code(other)}.dtype' if is_known else 'torch.get_default_dtype()'})"
+    return f"{tight(text)}.to(torch.get_default_dtype())"
 
 
 def _is_one_number(node: cst.BaseExpression, tensor: Tensor, editor: Editor) -> bool:

@@ -168,6 +168,21 @@ def test_a_return_of_nothing(make: Any, runner: Any) -> None:
                 torch.testing.assert_close(dict(net.named_buffers()), dict(nets[0].named_buffers()), equal_nan=True)
 
 
+@pytest.mark.parametrize("number", ["torch.tensor(0.0, device=x.device, requires_grad=True)", "torch.tensor(-1)"])
+def test_a_constant_takes_the_dtype_of_the_other_result(make: Any, runner: Any, number: str) -> None:
+    """A loss in bfloat16 stays one, where a tensor of a number would make it float32."""
+    import torch
+
+    source = source_of(f"if x.sum() > 0:\n    return {number}\ny = x * 2\nreturn y.mean()")
+    after = make(source, cst.If).after(choose_at_the_end)
+    assert "torch.tensor" not in after and "early" not in after
+    for x in (torch.tensor([-3.0, 1.0], dtype=torch.bfloat16), torch.tensor([-3.0, 1.0]), torch.tensor([3.0])):
+        expected, result = runner.eager(source, x.clone()), runner.eager(after, x.clone())
+        torch.testing.assert_close(result, expected.to(x.dtype).detach())
+    result = runner.compiled(after, x, fullgraph=True)
+    assert (result.breaks, result.graphs) == (0, 1)
+
+
 COUNTED = """\
 import torch
 
