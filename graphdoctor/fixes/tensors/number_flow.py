@@ -34,7 +34,7 @@ OTHER = "the number is used where a tensor may mean something else"
 
 
 class Flow:
-    """Collects the edits of one rewrite. Numbers have 64 bits where they are ``drawn``; of ``math``, where it is ``wide``."""
+    """Collects the edits of one rewrite. What is ``drawn`` has 64 bits, as functions of ``math`` where ``wide``."""
 
     def __init__(self, hit: Hit, editor: Editor, wide: bool = False, drawn: bool = False) -> None:
         self.hit = hit

@@ -214,3 +214,10 @@ def test_a_mean_over_no_labels_keeps_its_gradient(fixed: Any, runner: Any) -> No
             result = runner.load(text).f(x, torch.tensor(labels))
             found.append((result.detach(), *torch.autograd.grad(result, x)))
         torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
+
+
+def test_a_number_that_decides_something_else_is_to_be_a_tensor(fixed: Any) -> None:
+    source = "import torch\n\n\n@torch.compile\ndef f(x):\n    for n in x.long().tolist():\n"
+    found = fixed(source + "        if n == 2:\n            print(n)\n            x = x[1:]\n    return x\n").findings
+    reasons = [f.fix.reason for f in found if f.rule == "GD217"]
+    assert reasons == ["Keep what the number is read from a tensor, compute both sides, and choose with `torch.where`."]
