@@ -9,13 +9,13 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, calls, is_pure
+from graphdoctor.fixes.analysis.selected_rows import masks_in
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.branch_arms import check_calls, is_helper, statements
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
-from graphdoctor.fixes.rows.selected_rows import masks_in
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
