@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.fixes.rows.selected_rows import rows_test
+from graphdoctor.fixes.analysis.selected_rows import rows_test
 from graphdoctor.static.domain.events import Truth
 from graphdoctor.syntax.walk import walk
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
-from graphdoctor.fixes.branches.shortcuts import drop_shortcut
+from graphdoctor.fixes.branches.shortcuts import NO_SHORTCUT, drop_shortcut
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
@@ -185,4 +185,7 @@ def _reads(node: cst.CSTNode) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, drop_shortcut, loop_over_all_rows, loop_over_all_counted)
+    plan = first_fit(hit, editor, drop_shortcut, loop_over_all_rows, loop_over_all_counted)
+    if plan == NO_SHORTCUT:
+        return Refusal("Leave the number in its tensor, compute both sides, and choose with `torch.where`.")
+    return plan

@@ -22,6 +22,7 @@ from graphdoctor.fixes.python.capture import capture_shapes, shape_setting
 from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.row_means import reduce_rows
+from graphdoctor.fixes.rows.written_positions import write_positions
 from graphdoctor.fixes.tensors.counts import count_selected
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
@@ -306,6 +307,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         reduce_masked,
         reduce_rows,
         loop_over_all_rows,
+        write_positions,
         reduce_selected,
     )
     # Where nothing fits, it helps most to know why not even the setting does.

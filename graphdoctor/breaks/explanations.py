@@ -150,7 +150,14 @@ WORDS: dict[str, tuple[Words, ...]] = {
             "Register hooks on eager modules only, or set `torch._dynamo.config.compiled_autograd = True`.",
         ),
     ),
-    "GB0087": (Words("an operator has no implementation for tensors without data: {explanation}", _FAKE),),
+    "GB0087": (
+        Words(
+            "an array of a list of numbers that numpy computed is not traced",
+            "Compute the array in one expression (`np.arange(n)[:, None] / rates`), or once in __init__.",
+            r"failed to convert \[+FakeTensor",
+        ),
+        Words("an operator has no implementation for tensors without data: {explanation}", _FAKE),
+    ),
     "GB0088": (
         Words(
             "an exception is raised here while tracing and not caught in the traced code: {0}",

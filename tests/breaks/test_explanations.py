@@ -71,6 +71,13 @@ def test_a_tensor_type_called_with_data_of_another_dtype_is_told_from_other_fail
     assert reason == "an operator fails while it is traced without data: RuntimeError('shape')"
 
 
+def test_an_array_of_a_list_is_told_from_operators_without_a_fake() -> None:
+    text = "NotImplementedError('failed to convert [[FakeTensor(..., size=()), FakeTensor(..., size=())]]')"
+    reason, hints = in_plain_words(Message("NotImplementedError/UnsupportedFakeTensorException", "GB0087", text))
+    assert reason == "an array of a list of numbers that numpy computed is not traced"
+    assert "np.arange(n)[:, None]" in hints[0]
+
+
 def test_the_logger_method_that_can_be_ignored_is_named() -> None:
     context = "method: <Logger package (WARNING)>.warning_once, args: [ConstantVariable(str: 'x, y')], kwargs: {}"
     _, (hint,) = in_plain_words(Message("logging.Logger method", "GB0291", "not supported", context=context))

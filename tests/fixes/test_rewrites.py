@@ -46,7 +46,7 @@ REWRITTEN = {
     "tqdm": ("from tqdm import tqdm\n" + HEAD + F + "    for i in tqdm(range(3)):\n        x = x + i\n    return x\n",
              "for i in range(3) if torch.compiler.is_compiling() else tqdm(range(3)):"),
     "item_branch": (HEAD + F + "    n = x.abs().max().item()\n    if n > 1.0:\n        x = x / n\n    return x\n",
-                    "x = torch.where(n > 1.0, x / n, x)"),
+                    "x = torch.where(condition, x / torch.where(condition, n, 1), x)"),
     "item_round": (HEAD + F + "    r = round(x.mean().item(), 3)\n    return x - r\n",
                    "r = torch.round(x.mean().detach(), decimals=3)"),
     "item_tensor": (HEAD + F + "    return torch.tensor(x.sum().item()) * 2\n", "x.sum().detach().clone() * 2"),

@@ -105,6 +105,13 @@ def test_the_option_for_unsafe_fixes_is_named_where_it_writes_more(
     assert ("--unsafe-fixes writes it too" in last) == told
 
 
+@pytest.mark.parametrize(("name", "told"), [("manual", True), ("refused", True), ("safe", False)])
+def test_what_to_write_by_hand_is_said_where_no_fix_is_offered(name: str, told: bool, rich: Any) -> None:
+    found = replace(finding(name), suggestion="draw with torch")
+    shown = replace(rich, findings=(found,), verification=None)
+    assert ("draw with torch" in fixes.render(shown)) == told
+
+
 def test_where_every_fix_was_dropped_the_numbers_are_those_of_the_original(rich: Any) -> None:
     dropped = Verification(
         (),

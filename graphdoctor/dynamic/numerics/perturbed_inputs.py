@@ -1,7 +1,7 @@
 """How inputs and parameters are varied for the eager runs that compare the original with the fixed code.
 
-The sample takes one side of each branch, in one dtype. Other signs, magnitudes, dtypes and an empty batch show whether
-a rewrite holds elsewhere.
+The sample takes one side of each branch, in one dtype. Other signs, magnitudes and dtypes, labels that are all the
+same and an empty batch show whether a rewrite holds elsewhere.
 """
 
 from __future__ import annotations
@@ -65,6 +65,18 @@ def _large_integers(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if _is_float(tensor) or tensor.dtype is torch.bool else tensor * 100
 
 
+def _all_same(pick: Callable[[torch.Tensor], torch.Tensor]) -> Change:
+    """All integers, or all bools of a mask, are the one that ``pick`` finds in the sample, or True or False."""
+
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        if _is_float(tensor) or not tensor.numel():
+            return tensor
+        both = torch.tensor([False, True], device=tensor.device) if tensor.dtype is torch.bool else tensor
+        return tensor if bool((tensor == pick(both)).all()) else torch.full_like(tensor, pick(both).item())
+
+    return change
+
+
 def _negated(tensor: torch.Tensor) -> torch.Tensor:
     return ~tensor if tensor.dtype is torch.bool else -tensor
 
@@ -113,6 +125,9 @@ VARIATIONS = (
     Variation("the inputs times 0.001", _scaled(1e-3)),
     Variation("inputs of zeros", torch.zeros_like, zeros=True),
     Variation("inputs of ones", torch.ones_like),
+    # What labels or a mask select: with the smallest often nothing. The floats stay, so that gradients can be compared.
+    Variation("integers and masks all at their smallest", _all_same(lambda tensor: tensor.min())),
+    Variation("integers and masks all at their largest", _all_same(lambda tensor: tensor.max())),
     Variation("float64", _double, kind="float64", double=True),
     Variation("integers in place of floats", _whole(1), kind="integers in place of floats"),
     Variation("an empty batch", kind="an empty batch", empty=True),

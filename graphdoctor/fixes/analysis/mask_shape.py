@@ -32,9 +32,17 @@ def spread(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, edito
     if of_tensor is not None and of_mask is not None and of_tensor > of_mask:
         return f"{inside}[..., {', '.join(['None'] * (of_tensor - of_mask))}]"
     named = _named(mask)
-    if named is None or not isinstance(tensor, (cst.Name, cst.Attribute)):
+    if named is None or not (isinstance(tensor, (cst.Name, cst.Attribute)) or _is_row(tensor, editor)):
         raise Refuse(f"`{text}` is not shown to have the shape of `{other}`; give both a name")
     return f"{inside}[(...,) + (None,) * ({other}.ndim - {editor.code(named)}.ndim)]"
+
+
+def _is_row(node: cst.BaseExpression, editor: Editor) -> bool:
+    """``dist[i]`` of a name and numbers, which may be written twice."""
+    if not isinstance(node, cst.Subscript) or not isinstance(node.value, (cst.Name, cst.Attribute)):
+        return False
+    indices = [e.slice.value if isinstance(e.slice, cst.Index) and e.slice.star is None else None for e in node.slice]
+    return all(i is not None and (isinstance(i, cst.Integer) or is_number(i, editor)) for i in indices)
 
 
 def _named(mask: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -52,13 +52,18 @@ class ReadNames:
     written: Mapping[cst.CSTNode, str] = field(default_factory=dict)
 
 
+def read_names(hit: Hit) -> ReadNames:
+    """The names that the rewrite of ``hit`` makes tensors."""
+    return hit.data if isinstance(hit.data, ReadNames) else ReadNames()
+
+
 class Types:
     """Answers for the expressions of one file; for the node of ``hit``, the values of its event count too."""
 
     def __init__(self, editor: Editor, hit: Hit) -> None:
         self.editor = editor
         self._known = _known(hit.event)
-        self._read = hit.data if isinstance(hit.data, ReadNames) else ReadNames()
+        self._read = read_names(hit)
 
     def value(self, node: cst.BaseExpression) -> Value:
         """What is known of ``node``."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.conditions import conjuncts
+from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.early_return import choose_at_the_end, write_by_choice
@@ -25,8 +27,25 @@ def rewrite_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(branch, cst.Assert):
         return constant_message(branch, hit, editor)
     if isinstance(branch, cst.While):
+        bound = _bound(branch.test, editor)
+        if bound:
+            return Refusal(
+                f"Write a for loop over `range({bound})`, in which `torch.where` keeps the old values once the rest of "
+                "the test is false."
+            )
         return Refusal("A while loop on tensor data has no simple rewrite; bound the loop, or use torch.while_loop.")
     return Refusal("This value is tested in the middle of an expression, which has no simple rewrite.")
+
+
+def _bound(test: cst.BaseExpression, editor: Editor) -> str:
+    """``limit`` of ``x.any() and step < limit`` for numbers of Python; empty where no number bounds the loop."""
+    for part in conjuncts(test)[: None if isinstance(test, cst.BooleanOperation) else 0]:
+        target = part.comparisons[0] if isinstance(part, cst.Comparison) and len(part.comparisons) == 1 else None
+        if not isinstance(part, cst.Comparison) or target is None or not isinstance(target.operator, cst.LessThan):
+            continue
+        if isinstance(part.left, cst.Name) and all(is_number(n, editor) for n in (part.left, target.comparator)):
+            return editor.code(target.comparator)
+    return ""
 
 
 def leave_out_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:

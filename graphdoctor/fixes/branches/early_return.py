@@ -15,12 +15,14 @@ from dataclasses import replace
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.namespaces import dotted_name
+from graphdoctor.fixes.analysis.selected_rows import masks_in
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.flatten import Flat, Under
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.proof.last_lines import Rest, rest_of
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -32,20 +34,19 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
     *body, last = branch_arms.statements(branch.body)
     if not isinstance(last, cst.Return) or last.value is None:
         return Refusal("The branch does not return a value.")
-    between, end = rest_of(branch, editor) if branch.orelse is None else ((), _returned(branch.orelse))
+    rest = rest_of(branch, editor) if branch.orelse is None else Rest((), frozenset(), _returned(branch.orelse))
+    between, end = rest.values, rest.end
     flat = Flat(hit, editor, branch)
     under = flat.condition(branch)
     flat.statements(body, branch.body, under)
     for value in (last.value, end):
         branch_arms.check_calls(value, editor)
         branch_arms.check_size(value, editor)
-    for statement in between:
-        branch_arms.check_calls(statement.value, editor)
-        flat.risks.extend(branch_arms.risks(statement.value, editor))
+    edits = [edit for value in between for edit in _kept_finite(value, flat, replace(under, holds=False))]
     if between:
         flat.risks.append("the lines up to the last return always run")
     pairs = _pairs(last.value, end, editor)
-    chosen = [_chosen(one, other, between, flat, under) for one, other in pairs]
+    chosen = [_chosen(one, other, rest, flat, under) for one, other in pairs]
     indent = flat.indent + editor.indent if under.depth else flat.indent
     if isinstance(end, cst.Tuple):
         returned = f"return ({', '.join(chosen)})"
@@ -53,9 +54,19 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
             returned = editor.lines(indent, "return (", *(f"\t{one}," for one in chosen), ")")
     else:
         returned = editor.statement(indent, "return ", chosen[0])
-    edits = (*editor.torch_import(branch), *_ends(flat, under, branch, end, returned))
+    edits = [*editor.torch_import(branch), *_ends(flat, under, branch, end, returned), *edits]
     reason = f"Both results are computed: {'; '.join(dict.fromkeys(flat.risks))}."
-    return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
+    return FixPlan(tuple(edits), "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
+
+
+def _kept_finite(value: cst.BaseExpression, flat: Flat, under: Under) -> Sequence[Edit]:
+    """What a line computes that always runs from now on. Where a bool decides, its gradients stay finite."""
+    branch_arms.check_calls(value, flat.editor)
+    if under.depth or any(True for _ in masks_in(value, flat.editor)):
+        flat.risks.extend(branch_arms.risks(value, flat.editor))
+        return ()
+    code = flat.computed(value, under)
+    return () if code == flat.editor.code(value) else (flat.editor.replace(value, code),)
 
 
 def _ends(flat: Flat, under: Under, branch: cst.If, end: cst.BaseExpression, returned: str) -> Sequence[Edit]:
@@ -91,26 +102,39 @@ def _pairs(
     return pairs
 
 
-def _chosen(
-    one: cst.BaseExpression, other: cst.BaseExpression, between: Sequence[cst.Assign], flat: Flat, under: Under
-) -> str:
-    """The choice between two values; the lines ``between`` may rebind names that the first reads."""
+def _chosen(one: cst.BaseExpression, other: cst.BaseExpression, rest: Rest, flat: Flat, under: Under) -> str:
+    """The choice between two values; the lines between them may rebind names that the first reads."""
     editor = flat.editor
     early = editor.code(one)
-    if early == editor.code(other) and (not between or (isinstance(one, cst.Name) and not _is_bound(one, between))):
+    is_same = isinstance(one, cst.Name) and one.value not in rest.bound
+    if early == editor.code(other) and (not rest.values or is_same):
         return early
     if is_number(one, editor) and is_number(other, editor):
         flat.risks.append("Python numbers become tensors of torch's default dtype")
+    number = _constant(one, editor)
+    if number and not _constant(other, editor) and not is_number(other, editor):
+        if "requires_grad" in editor.code(one):
+            flat.risks.append(f"`{editor.code(one)}` requires gradients of its own no longer")
+        # A number takes the dtype of the other result; a tensor without dimensions would give it its own.
+        return under.choose(number, flat.computed(other, replace(under, holds=False)))
     early = flat.computed(one, under)
-    if between:
+    if rest.values:
         name = flat.fresh("early")
         flat.bind(under.depth, name, early)
         early = name
     return under.choose(early, flat.computed(other, replace(under, holds=False)))
 
 
-def _is_bound(name: cst.Name, between: Sequence[cst.Assign]) -> bool:
-    return any(name.value in names(target.target) for statement in between for target in statement.targets)
+def _constant(value: cst.BaseExpression, editor: Editor) -> str:
+    """``0.0`` of ``torch.tensor(0.0, device=x.device, requires_grad=True)``; empty for anything else."""
+    if not isinstance(value, cst.Call) or dotted_name(value.func, editor) != "torch.tensor" or not value.args:
+        return ""
+    options = {a.keyword.value for a in value.args[1:] if a.keyword is not None}
+    number = value.args[0].value
+    inner = number.expression if isinstance(number, cst.UnaryOperation) else number
+    is_plain = isinstance(inner, (cst.Float, cst.Integer)) and value.args[0].keyword is None
+    is_known = len(options) == len(value.args) - 1 and options <= {"device", "requires_grad"}
+    return editor.code(number) if is_plain and is_known else ""
 
 
 def _returned(orelse: cst.Else | cst.If) -> cst.BaseExpression:
@@ -119,32 +143,6 @@ def _returned(orelse: cst.Else | cst.If) -> cst.BaseExpression:
     if len(small) != 1 or not isinstance(small[0], cst.Return) or small[0].value is None:
         raise Refuse("the other side does more than return a value")
     return small[0].value
-
-
-def rest_of(branch: cst.If | cst.For, editor: Editor) -> tuple[Sequence[cst.Assign], cst.BaseExpression]:
-    """The assignments after ``branch``, and the value of the return after them.
-
-    Refuses other statements.
-    """
-    function, block = editor.function_of(branch), editor.parent(branch)
-    if function is None or block is not function.body or not isinstance(block, cst.IndentedBlock):
-        raise Refuse("the return stands in a loop or a block of its own")
-    following = block.body[list(block.body).index(branch) + 1 :]
-    small = [s for line in following for s in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])]
-    if not small or not isinstance(small[-1], cst.Return) or small[-1].value is None:
-        raise Refuse("the function does not end in the return of a value")
-    between: list[cst.Assign] = []
-    for statement in small[:-1]:
-        if not isinstance(statement, cst.Assign) or not all(_is_name(t.target) for t in statement.targets):
-            raise Refuse(f"line {editor.location(statement).line} does more than assign a name")
-        between.append(statement)
-    return between, small[-1].value
-
-
-def _is_name(target: cst.BaseExpression) -> bool:
-    if isinstance(target, cst.Tuple):
-        return all(isinstance(element.value, cst.Name) for element in target.elements)
-    return isinstance(target, cst.Name)
 
 
 def write_by_choice(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixPlan | Refusal:

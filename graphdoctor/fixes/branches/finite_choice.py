@@ -9,7 +9,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Conditions
 from graphdoctor.fixes.analysis.purity import calls, is_pure
-from graphdoctor.fixes.analysis.types import ReadNames
+from graphdoctor.fixes.analysis.types import ReadNames, read_names
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.early_return import choose_at_the_end
@@ -27,7 +27,8 @@ def choose_values(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Edit
     """The branch as code without one. Where the condition has a name, gradients of what is computed can stay finite."""
     if isinstance(branch, cst.IfExp) and not isinstance(hit.data, ReadNames):
         return _expression(branch, hit, editor)
-    if isinstance(branch, cst.If) and any(operands(part, editor) for part in _computed(branch, editor)):
+    read = read_names(hit).names
+    if isinstance(branch, cst.If) and any(operands(part, editor, read) for part in _computed(branch, editor)):
         plan = first_fit(hit, editor, partial(flatten_branch, branch), partial(choose_at_the_end, branch))
         if isinstance(plan, FixPlan):
             return plan

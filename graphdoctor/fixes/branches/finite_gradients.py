@@ -6,7 +6,7 @@ taken is zero times infinity. With ``x / torch.where(t, s, 1)`` it is finite on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import libcst as cst
 
@@ -22,12 +22,19 @@ _DIVIDE = words("div divide true_divide")
 _SMALL = 1e-2
 
 
-def operands(value: cst.CSTNode, editor: Editor) -> Mapping[cst.CSTNode, cst.BaseExpression]:
-    """The operations in ``value`` that can make gradients NaN, each with the tensor that does it."""
+def operands(
+    value: cst.CSTNode, editor: Editor, read: Collection[str] = ()
+) -> Mapping[cst.CSTNode, cst.BaseExpression]:
+    """The operations in ``value`` that can make gradients NaN, each with the tensor that does it.
+
+    ``read`` are names of numbers that become tensors.
+    """
     found: dict[cst.CSTNode, cst.BaseExpression] = {}
     for node in walk(value):
         operand = _operand(node, editor)
-        if operand is not None and is_tensor_like(operand, editor) and not _is_kept_from_zero(operand):
+        if operand is None or _is_kept_from_zero(operand):
+            continue
+        if is_tensor_like(operand, editor) or (isinstance(operand, cst.Name) and operand.value in read):
             found[node] = operand
     return found
 

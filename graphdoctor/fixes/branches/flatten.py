@@ -18,6 +18,7 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
 from graphdoctor.fixes.analysis.held_before import is_bound_before, values_before
 from graphdoctor.fixes.analysis.purity import called, calls
+from graphdoctor.fixes.analysis.types import read_names
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
 from graphdoctor.fixes.branches.match_cases import as_branches
@@ -84,6 +85,7 @@ class Flat:
         self.function = function
         self.indent = editor.indent_of(branch)
         self.conditions = Conditions(editor, hit)
+        self._read = read_names(hit).names
         self.risks = [
             "what the side not taken computes may raise, make gradients NaN, or change the result's dtype or shape",
             "the result is a new tensor where it may have been another one, which a later write would show",
@@ -317,7 +319,7 @@ class Flat:
 
     def computed(self, value: cst.BaseExpression, under: Under) -> str:
         """The code of a value that is computed in each call, and taken ``under`` a condition."""
-        found = operands(value, self.editor)
+        found = operands(value, self.editor, self._read)
         self.risks.extend(branch_arms.risks(value, self.editor, found))
         return kept_finite(value, found, under.as_tensor, self.editor)
 

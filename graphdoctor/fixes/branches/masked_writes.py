@@ -1,7 +1,7 @@
 """``if mask.any():`` before code that only writes where the mask is true: without the test it writes the same.
 
 The test saves work where nothing is selected, and depends on data. A write by a mask that is nowhere true writes
-nothing.
+nothing. ``y[m] = rows`` becomes ``y.masked_scatter_(m[..., None], rows)``, which takes rows that nothing asks for.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, calls, is_pure
+from graphdoctor.fixes.analysis.selected_rows import masks_in
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches.branch import branch_of
-from graphdoctor.fixes.branches.branch_arms import statements
+from graphdoctor.fixes.branches.branch_arms import check_calls, is_helper, statements
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
-from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
+_ROWS = (
+    "{codes} in each call. Where the mask selects nothing, nothing is written; where there are more rows than it "
+    "selects, the first ones are, and nothing raises."
+)
 _REASON = "The selected elements are written without a test: where there are none, autograd still counts a write."
 
 
@@ -31,12 +36,63 @@ def write_by_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if editor.code(branch).startswith("elif"):
         return Refusal("The branch is one of several.")
     body = list(statements(branch.body))
+    if not _is_scalar_write(body[-1], editor):
+        return _write_rows(branch, mask, editor)
     targets = frozenset(_written(statement, mask, editor) for statement in body)
     if len(body) > 1 and names(mask) & targets:
         raise Refuse("the branch changes what its mask is made of")
     indent = editor.indent_of(branch)
-    lines = (editor.dedented(statement, indent) for statement in body)
+    lines = [text for _, text in editor.module.comments(branch)]
+    lines += [editor.dedented(statement, indent) for statement in body]
     return FixPlan((editor.replace(branch, editor.lines(indent, *lines)),), "unsafe", _REASON)
+
+
+def _is_scalar_write(statement: cst.CSTNode, editor: Editor) -> bool:
+    """False for ``y[m] = rows``."""
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+    if not isinstance(statement, cst.Assign) or not isinstance(target, cst.Subscript):
+        return True
+    tensor = tensor_of(editor.value(statement.value))
+    return tensor is None or tensor.ndim == 0 or any(True for _ in masks_in(statement.value, editor))
+
+
+def _write_rows(branch: cst.If, mask: cst.BaseExpression, editor: Editor) -> FixPlan:
+    """``feats = f(images)`` and ``y[m] = feats``, without the test around them."""
+    *helpers, last = statements(branch.body)
+    assert isinstance(last, cst.Assign) and isinstance(last.targets[0].target, cst.Subscript)
+    target = last.targets[0].target
+    if len(last.targets) != 1 or not _is_by(target, mask) or not _is_mask(mask, editor):
+        raise Refuse("the branch does more than write rows where its mask is true")
+    if len(target.slice) != 1 or not isinstance(target.value, cst.Name):
+        raise Refuse("what is written to is no plain name")
+    indent, lines, ran = editor.indent_of(branch), [text for _, text in editor.module.comments(branch)], []
+    for helper in helpers:
+        name = helper.targets[0].target if isinstance(helper, cst.Assign) and len(helper.targets) == 1 else None
+        if not isinstance(helper, cst.Assign) or not isinstance(name, cst.Name):
+            raise Refuse("the branch does more than write rows where its mask is true")
+        if not is_helper(name.value, branch.body, editor) or name.value in names(branch.test):
+            raise Refuse(f"`{name.value}` is used outside the branch too")
+        check_calls(helper.value, editor)
+        lines.append(editor.dedented(helper, indent))
+        ran.append(editor.code(helper.value))
+    check_calls(last.value, editor)
+    ran.append(editor.code(last.value))
+    over = _over(mask, target.value, last.value, editor)
+    lines.append(f"{target.value.value}.masked_scatter_({over}, {editor.code(last.value)})")
+    reason = _ROWS.format(codes=f"`{'` and `'.join(ran)}` run{'s' if len(ran) == 1 else ''}")
+    edit = editor.replace(branch, editor.lines(indent, *lines))
+    return FixPlan((edit,), "unsafe", reason, known=("zero_gradients",))
+
+
+def _over(mask: cst.BaseExpression, written: cst.BaseExpression, rows: cst.BaseExpression, editor: Editor) -> str:
+    """``mask`` with the dimensions that ``written`` has after its own. Refuses ``rows`` that are known to be none."""
+    ndim, by, given = (known.ndim if (known := tensor_of(editor.value(n))) else None for n in (written, mask, rows))
+    code = editor.operand(mask)
+    if ndim is None or by is None:
+        return f"{code}[(...,) + (None,) * ({editor.code(written)}.ndim - {code}.ndim)]"
+    if given not in (None, ndim - by + 1):
+        raise Refuse("what is written is no row for each selected place")
+    return f"{code}[...{', None' * (ndim - by)}]" if ndim > by else editor.code(mask)
 
 
 def _selected(test: cst.BaseExpression) -> cst.BaseExpression | None:

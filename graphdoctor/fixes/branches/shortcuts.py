@@ -20,6 +20,7 @@ from graphdoctor.syntax.walk import walk
 #: Operations that need one element at least.
 _REDUCTIONS = words("amax amin aminmax argmax argmin cross_entropy max mean median min nanmean std var")
 _COUNTS = words("len numel size sum")
+NO_SHORTCUT = Refusal("This is no early return for an empty selection.")
 
 
 def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -30,7 +31,7 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     counted = _counted(branch.test)
     mask = counted or _mask(branch.test)
     if mask is None or branch.orelse is not None or editor.code(branch).startswith("elif"):
-        return Refusal("This is no early return for an empty selection.")
+        return NO_SHORTCUT
     if not _only_returns(branch.body):
         raise Refuse("the branch does more than return a value")
     end, function = editor.location(branch).end_line, editor.function_of(branch)

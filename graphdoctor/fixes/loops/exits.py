@@ -13,29 +13,43 @@ from graphdoctor.fixes.analysis.held_before import is_bound_before
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
-from graphdoctor.fixes.branches.early_return import rest_of
-from graphdoctor.fixes.branches.loop_steps import Step, check_sizes, keep, kept_steps, start_value
+from graphdoctor.fixes.branches.loop_steps import (
+    Step,
+    check_sizes,
+    check_unchanged,
+    keep,
+    kept_steps,
+    start_value,
+)
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import target_names
-from graphdoctor.fixes.loops.skips import ALL_ROUNDS, Rounds, one_bool
+from graphdoctor.fixes.loops.skips import ALL_ROUNDS, Rounds, flag_around, one_bool
+from graphdoctor.fixes.proof.last_lines import rest_of
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
 def leave_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
-    """``for ...:`` with ``if t: break`` or ``if t: return y`` somewhere in it. Raises Refuse where it does not fit."""
+    """``for ...:`` with ``if t: break`` or ``if t: return y`` in it, also under a flag.
+
+    Raises Refuse where it does not fit.
+    """
     branch = branch_of(hit.place, editor)
     leaves = _leaves(branch) if isinstance(branch, cst.If) else None
     if not isinstance(branch, cst.If) or leaves is None:
         return Refusal("This neither breaks out of a loop nor returns from it.")
-    block = editor.parent(branch)
+    outer = flag_around(branch, editor)
+    block = editor.parent(outer or branch)
     loop = editor.parent(block) if block is not None else None
     if not isinstance(loop, cst.For) or not isinstance(block, cst.IndentedBlock) or loop.orelse is not None:
         raise Refuse("the branch does not stand in a for loop itself")
+    if outer is not None:
+        check_unchanged(outer.test, loop)
     condition = one_bool(Conditions(editor, hit).split(branch.test))
-    at = list(block.body).index(branch)
-    lines = [*block.body[:at], *block.body[at + 1 :]]
+    at = list(block.body).index(outer or branch)
+    inside = list(outer.body.body[:-1]) if outer is not None else []
+    lines = [*block.body[:at], *inside, *block.body[at + 1 :]]
     steps: Sequence[Step] = ()
     check_sizes(lines, editor)
     if isinstance(leaves, cst.Return):
@@ -87,16 +101,23 @@ def _left(
     done, indent = editor.fresh("done"), editor.newline + editor.indent_of(loop)
     names = [name for step in steps for name in step.kept if name.isidentifier()]
     made = [name for name in names if not is_bound_before(name, loop, editor)]
-    known = next((name for name in names if name not in made and not _starts_as_number(name, loop, editor)), None)
+    empty = [*made, *(name for name in names if _starts_as_none(name, loop, editor))]
+    known = next((name for name in names if name not in empty and not _starts_as_number(name, loop, editor)), None)
     start = f"{known}.new_zeros((), dtype=torch.bool)" if known is not None else "torch.tensor(False)"
     first = f"{done} = {start}{indent}" + "".join(f"{name} = None{indent}" for name in dict.fromkeys(made))
     kept = []
     for step in steps:
-        new = [name for name in step.kept if name in made]
+        new = [name for name in step.kept if name in empty]
         if new and len(new) < len(step.kept):
             raise Refuse(f"`{new[0]}` has no value before the loop")
         kept.append(keep(step, done, f"{new[0]} is not None" if new else "", editor))
     return (editor.insert_before(loop, first), *kept, _marked(branch, condition, (), done, editor))
+
+
+def _starts_as_none(name: str, loop: cst.For, editor: Editor) -> bool:
+    """Whether ``name`` holds None when the loop begins, and its first round gives it a value."""
+    first = start_value(name, loop, editor)
+    return isinstance(first, cst.Name) and first.value == "None"
 
 
 def _starts_as_number(name: str, loop: cst.For, editor: Editor) -> bool:
@@ -116,9 +137,10 @@ def _returned(
     """The value of the first round that returned one, chosen where the function ends."""
     for line in lines:
         _check_assigns(line, editor)
-    between, end = rest_of(loop, editor)
+    rest = rest_of(loop, editor)
+    end = rest.end
     assert leaves.value is not None
-    for side in (leaves.value, end, *(assign.value for assign in between)):
+    for side in (leaves.value, end, *rest.values):
         branch_arms.check(side, editor)
     done, early = editor.fresh("done"), editor.fresh("early")
     value = editor.code(leaves.value)

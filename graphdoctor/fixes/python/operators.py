@@ -73,7 +73,7 @@ def number_as_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(call, cst.Call) or not _is_number(call, editor):
         return _NO_NUMBER
     operator = _operator(call, editor)
-    flow = Flow(hit, editor)
+    flow = Flow(hit, editor, drawn=called(call) in _FLOATS)
     if _decides_in_training(call, editor):
         flow.edits.append(editor.replace(call, operator.call))
     else:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import RANDOM, called, root, words
+from graphdoctor.fixes.analysis.selected_rows import masks_in, searches
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, target_names
 from graphdoctor.fixes.rows.loop_body import Body
 from graphdoctor.fixes.rows.row_sums import ADDS, RowSum
-from graphdoctor.fixes.rows.selected_rows import masks_in, searches
 from graphdoctor.syntax.walk import walk
 
 #: Operators that combine rows, unless they are given the last dimension.

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, calls
+from graphdoctor.fixes.analysis.selected_rows import RowsTest, rows_test
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.rows.selected_rows import RowsTest, rows_test
 from graphdoctor.model.findings import Edit
 from graphdoctor.syntax.walk import walk
 

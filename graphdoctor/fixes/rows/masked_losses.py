@@ -158,6 +158,8 @@ def _statement(
         value = statement.value
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
         bound = target_names(target) if target is not None else frozenset()
+        if target is not None and not bound and masked.holds(target):
+            raise Refuse(f"`{editor.code(target)}` is written where the mask selects")
         if not masked.holds(value):
             masked.names -= bound
             if isinstance(statement, cst.AugAssign) and masked.holds(statement.target):

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.rows.row_sums import RowSum
-from graphdoctor.fixes.rows.selected_rows import (
+from graphdoctor.fixes.analysis.selected_rows import (
     is_mask,
     made_from,
     one_in_each_row,
     searches,
 )
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.rows.row_sums import RowSum
 from graphdoctor.fixes.rows.statement_rewrite import StatementRewrite
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of

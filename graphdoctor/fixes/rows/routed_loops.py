@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, calls
+from graphdoctor.fixes.analysis.selected_rows import bound_once
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import bound_names, names, target_names
-from graphdoctor.fixes.rows.selected_rows import bound_once
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.syntax.walk import find, walk

@@ -12,6 +12,14 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, calls
+from graphdoctor.fixes.analysis.selected_rows import (
+    RowsTest,
+    bound_once,
+    made_from,
+    masks_in,
+    one_in_each_row,
+    searches,
+)
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
@@ -20,7 +28,6 @@ from graphdoctor.fixes.rows.loop_body import Body, body_of, moves
 from graphdoctor.fixes.rows.padded_statements import PaddedStatements
 from graphdoctor.fixes.rows.routed_loops import header_of, names_experts
 from graphdoctor.fixes.rows.row_sums import RowSum, row_sum
-from graphdoctor.fixes.rows.selected_rows import RowsTest, bound_once, made_from, masks_in, one_in_each_row, searches
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk

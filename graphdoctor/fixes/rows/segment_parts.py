@@ -9,10 +9,10 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.selected_rows import bound_once
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, target_names
-from graphdoctor.fixes.rows.selected_rows import bound_once
 from graphdoctor.syntax.walk import walk
 
 _JOINS = ("torch.cat", "torch.concat", "torch.concatenate")

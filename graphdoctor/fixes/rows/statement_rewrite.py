@@ -8,11 +8,11 @@ from typing import Protocol
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.selected_rows import gives_columns, masks_in, searches
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.rows.row_sums import RowSum
-from graphdoctor.fixes.rows.selected_rows import gives_columns, masks_in, searches
 
 
 class Rows(Protocol):

@@ -40,7 +40,10 @@ def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         target = statement.target
     else:
         return Refusal("What the mask selects is not written back to where it came from.")
-    if not isinstance(target, cst.Subscript) or not isinstance(target.value, (cst.Name, cst.Attribute)):
+    is_place = isinstance(target, cst.Subscript) and isinstance(target.value, (cst.Name, cst.Attribute))
+    # Of ``y[order[m]]`` the mask selects positions.
+    is_nested = isinstance(target, cst.Subscript) and any(hit.place in set(walk(part)) for part in target.slice)
+    if not isinstance(target, cst.Subscript) or not is_place or is_nested:
         return Refusal("What the mask selects is not written back to where it came from.")
     mask = _mask(target)
     text = written_back(statement, target, spread(mask, target.value, hit, editor), editor)

@@ -34,12 +34,13 @@ OTHER = "the number is used where a tensor may mean something else"
 
 
 class Flow:
-    """Collects the edits of one rewrite. Where it is ``wide``, functions of ``math`` get 64 bits, like the number."""
+    """Collects the edits of one rewrite. What is ``drawn`` has 64 bits, as functions of ``math`` where ``wide``."""
 
-    def __init__(self, hit: Hit, editor: Editor, wide: bool = False) -> None:
+    def __init__(self, hit: Hit, editor: Editor, wide: bool = False, drawn: bool = False) -> None:
         self.hit = hit
         self.editor = editor
         self.wide = wide
+        self.drawn = drawn
         #: Whether a function of ``math`` became one of torch.
         self.has_math = False
         self.conditions = Conditions(editor, hit)
@@ -130,10 +131,7 @@ class Flow:
 
     def _rounded(self, text: str, other: cst.BaseExpression) -> str:
         """A number of 64 bits beside ``other``: a tensor without dimensions would take its dtype."""
-        tensor = tensor_of(self.editor.value(other))
-        if not self.wide or not self.has_math or tensor is None or tensor.dtype != "float" or tensor.ndim:
-            return text
-        return f"{tight(text)}.to({other.value}.dtype)" if isinstance(other, cst.Name) else text
+        return functions.beside(text, other, self.drawn, self.wide and self.has_math, self.editor)
 
     def sequence(self, name_or_list: cst.BaseExpression) -> None:
         """The elements of the list at ``name_or_list`` are tensors from now on, or it is a tensor itself.

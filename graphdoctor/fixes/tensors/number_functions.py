@@ -13,8 +13,8 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, parameters
 from graphdoctor.fixes.tensors.number_parts import ARGUMENT
-from graphdoctor.static.domain.value_functions import is_read, options
-from graphdoctor.static.domain.values import Function
+from graphdoctor.static.domain.value_functions import is_read, options, tensor_of
+from graphdoctor.static.domain.values import Function, Tensor, TorchModule
 from graphdoctor.syntax.walk import find
 
 #: Functions of ``math`` that take two numbers, and the names of all that torch has too, with the same values.
@@ -36,6 +36,11 @@ _BINARY = words("add atan2 div eq float_power ge gt le lt maximum minimum mul ne
 #: Methods that write into their tensor what one 0-d tensor gives.
 _WRITERS = words("add_ div_ fill_ mul_ sub_")
 _BOUNDS = words("clamp clamp_max clamp_min clip")
+#: Functions that give one number, unless they are given a ``reduction``.
+_LOSSES = words("""
+    binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss mse_loss nll_loss
+    smooth_l1_loss
+""")
 
 
 def of_builtin(
@@ -118,6 +123,29 @@ def of_numbers(node: cst.BaseExpression, tensors: Collection[str], wide: bool, e
     if isinstance(node, cst.Name) and node.value in tensors:
         return node.value
     return editor.code(node) if _is_plain(node, tensors, editor) else ""
+
+
+def beside(text: str, other: cst.BaseExpression, is_drawn: bool, is_computed: bool, editor: Editor) -> str:
+    """A number of 64 bits in the dtype of ``other``, where that may be a tensor without dimensions and take its own."""
+    tensor = tensor_of(editor.value(other))
+    if tensor is None or not (is_drawn or is_computed):
+        return text
+    if isinstance(other, cst.Name) and tensor.dtype == "float" and (tensor.ndim == 0 if is_drawn else not tensor.ndim):
+        return f"{tight(text)}.to({other.value}.dtype)"
+    if not is_drawn or not _is_one_number(other, tensor, editor):
+        return text
+    editor.torch_import(other)
+    return f"{tight(text)}.to(torch.get_default_dtype())"
+
+
+def _is_one_number(node: cst.BaseExpression, tensor: Tensor, editor: Editor) -> bool:
+    """Whether ``node`` is a tensor without dimensions, such as a loss that is reduced."""
+    if not isinstance(node, cst.Call) or tensor.ndim is not None:
+        return tensor.ndim == 0
+    layer = editor.value(node.func)
+    is_loss = isinstance(layer, TorchModule) and layer.qualname.endswith("Loss")
+    is_loss = is_loss or (called(node) in _LOSSES and is_torch_function(node, editor))
+    return is_loss and not any(a.keyword is not None and a.keyword.value == "reduction" for a in node.args)
 
 
 def counted(text: str) -> str:

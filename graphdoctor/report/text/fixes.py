@@ -70,10 +70,10 @@ def _lines(findings: Sequence[Finding]) -> Iterator[str]:
         place = finding.location
         yield from _wrapped(f"{place.path}:{place.line}: {finding.rule} [{finding.name}] {finding.message}", 2)
         fix = finding.fix
+        if finding.suggestion and not is_offered(finding, owner=None):
+            yield from _wrapped(finding.suggestion, 4)
         if fix is not None:
             yield from _wrapped(f"{wording.fix_kind(fix)}. {explanation(fix)}", 4)
-        elif finding.suggestion:
-            yield from _wrapped(finding.suggestion, 4)
 
 
 def _wrapped(text: str, indent: int) -> list[str]:

@@ -188,8 +188,8 @@ def test_variations_that_change_nothing_are_left_out(tmp_path: Path) -> None:
     found: list[Varied] = []
     recorded = varying(tmp_path, embed, "eval", torch.tensor([1, 2, 3])).record(set(), found.append)
     assert recorded == found[-1] and "the inputs times 1000" not in recorded.refused
-    # As they are, negated, zeros, ones, empty, twice float64, three times other parameters, and times 100.
-    assert recorded.calls == len(found) == 11 and recorded.dtypes == ("int64",)
+    # As they are, negated, zeros, ones, all the smallest, the largest, empty, twice float64, three times other parameters, and times 100.
+    assert recorded.calls == len(found) == 13 and recorded.dtypes == ("int64",)
 
 
 def test_without_time_the_sample_alone_is_run_and_the_rest_is_named(tmp_path: Path) -> None:

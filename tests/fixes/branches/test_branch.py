@@ -12,6 +12,9 @@ from graphdoctor.static.rule import FixPlan
 from graphdoctor.syntax.walk import walk
 
 LOOP = "A while loop on tensor data has no simple rewrite; bound the loop, or use torch.while_loop."
+BOUNDED = (
+    "Write a for loop over `range(n)`, in which `torch.where` keeps the old values once the rest of the test is false."
+)
 MIDDLE = "This value is tested in the middle of an expression, which has no simple rewrite."
 CHAIN = "torch.where does not fit: the condition is one of a longer chain."
 
@@ -35,6 +38,8 @@ def test_dispatch(make: Any, body: str, text: str) -> None:
     "body, reason",
     [
         ("while x.any():\n        x = x - 1", LOOP),
+        ("n, i = 5, 0\n    while x.any() and i < n:\n        x = x - 1\n        i += 1", BOUNDED),
+        ("while x.any() and x.sum() < 5:\n        x = x - 1", LOOP),
         ("y = x.any() or x", MIDDLE),
         ("y = [i for i in x if x.any()]", MIDDLE),
         ("if x > 0:\n        y = x.any()", MIDDLE),

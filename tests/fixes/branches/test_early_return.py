@@ -28,6 +28,14 @@ REWRITTEN = {
         "if x.sum() > 0:\n    if not torch.compiler.is_compiling():\n        print('positive')\n    return x * 2\n"
         "y = x + 1\nreturn y"
     ),
+    "a change of what the lines made": (
+        "if x.sum() > 0:\n    return x\ny = -x.view(-1)\ny.masked_fill_(y > 2, 0.5).mul_(2)\ny[0] += 1\nz = y\nz += y\nreturn z"
+    ),
+    "a list, a loop and a flag": (
+        "if x.sum() > 0:\n    return x.sum()\nparts, total = None, None\nparts = []\ntotal = 0.0\nfor i in range(3):\n"
+        "    if flag:\n        y = x * i\n    else:\n        y = x + i\n    y.clamp_(min=-1)\n    parts.append(y)\n"
+        "    total += y.sum()\nreturn torch.stack(parts).sum() + total"
+    ),
     "several results of two sides": (
         "if x.sum() > 0:\n    print('positive')\n    return x * 2, x\nelse:\n    return x - 1, x"
     ),
@@ -56,6 +64,16 @@ def test_the_result_is_the_same(make: Any, runner: Any, name: str, capsys: Any) 
 
 REFUSED = {
     "a change in place after it": "if x.sum() > 0:\n    return x\nx += 1\nreturn x",
+    "a change of a view after it": "if x.sum() > 0:\n    return x * 2\ny = x.view(-1)\ny.mul_(2)\nreturn y",
+    "a change of what one path made": (
+        "if x.sum() > 0:\n    return x * 2\ny = x\nif flag:\n    y = x * 2\ny += 1\nreturn y"
+    ),
+    "a change of what the first round made": (
+        "if x.sum() > 0:\n    return x * 2\ny = x * 1\nfor _ in range(3):\n    y += 1\n    y = x\nreturn y"
+    ),
+    "a change in a list": "if x.sum() > 0:\n    return x * 2\ny = [x]\ny[0] += 1\nreturn y[0]",
+    "a list from outside": "ys = []\nif x.sum() > 0:\n    return x * 2\nys.append(x)\nreturn ys[0]",
+    "a loop that ends early": "if x.sum() > 0:\n    return x\ny = x * 1\nfor i in range(3):\n    break\nreturn y",
     "a call after it": "if x.sum() > 0:\n    return x * 2\nprint('rest')\nreturn x",
     "an attribute after it": "if x.sum() > 0:\n    return x * 2\nf.calls = 1\nreturn x",
     "a loop around it": "for _ in range(2):\n    if x.sum() > 0:\n        return x * 2\n    x = x + 1\nreturn x",
@@ -148,3 +166,58 @@ def test_a_return_of_nothing(make: Any, runner: Any) -> None:
             torch.testing.assert_close(compiled(x), expected, equal_nan=True)
             for net in nets[1:]:
                 torch.testing.assert_close(dict(net.named_buffers()), dict(nets[0].named_buffers()), equal_nan=True)
+
+
+@pytest.mark.parametrize("number", ["torch.tensor(0.0, device=x.device, requires_grad=True)", "torch.tensor(-1)"])
+def test_a_constant_takes_the_dtype_of_the_other_result(make: Any, runner: Any, number: str) -> None:
+    """A loss in bfloat16 stays one, where a tensor of a number would make it float32."""
+    import torch
+
+    source = source_of(f"if x.sum() > 0:\n    return {number}\ny = x * 2\nreturn y.mean()")
+    after = make(source, cst.If).after(choose_at_the_end)
+    assert "torch.tensor" not in after and "early" not in after
+    for x in (torch.tensor([-3.0, 1.0], dtype=torch.bfloat16), torch.tensor([-3.0, 1.0]), torch.tensor([3.0])):
+        expected, result = runner.eager(source, x.clone()), runner.eager(after, x.clone())
+        torch.testing.assert_close(result, expected.to(x.dtype).detach())
+    result = runner.compiled(after, x, fullgraph=True)
+    assert (result.breaks, result.graphs) == (0, 1)
+
+
+COUNTED = """\
+import torch
+
+
+def f(x: torch.Tensor, y: torch.Tensor):
+    n = (y != -100).sum().item()
+    if n == 0:
+        return x.sum() * 0.0
+    kept = x * (y != -100)
+    kept.masked_fill_(y == 3, 0.0)
+    total = kept.sum() / n
+    return total
+
+
+compiled = torch.compile(f)
+"""
+
+
+def test_a_mean_over_no_labels_keeps_its_gradient(fixed: Any, runner: Any) -> None:
+    """The division by the count always runs now: its gradient would be NaN where there are none."""
+    import torch
+
+    after = fixed(COUNTED, unsafe=True).text
+    assert "if" not in after and "/ torch.where(~condition, n, 1)" in after
+    for labels in ([1, -100, 3], [-100, -100, -100], [1, 2, 3]):
+        found = []
+        for text in (COUNTED, after):
+            x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+            result = runner.load(text).f(x, torch.tensor(labels))
+            found.append((result.detach(), *torch.autograd.grad(result, x)))
+        torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
+
+
+def test_a_number_that_decides_something_else_is_to_be_a_tensor(fixed: Any) -> None:
+    source = "import torch\n\n\n@torch.compile\ndef f(x):\n    for n in x.long().tolist():\n"
+    found = fixed(source + "        if n == 2:\n            print(n)\n            x = x[1:]\n    return x\n").findings
+    reasons = [f.fix.reason for f in found if f.rule == "GD217"]
+    assert reasons == ["Leave the number in its tensor, compute both sides, and choose with `torch.where`."]

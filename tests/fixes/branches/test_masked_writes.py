@@ -43,6 +43,51 @@ def test_the_same_is_written_without_asking(make: Any, runner: Any, name: str) -
     torch.testing.assert_close(result.value, expected, rtol=0, atol=0)
 
 
+#: A multimodal model puts features where its placeholders are.
+FEATURES = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(9, 2)
+        self.project = torch.nn.Linear(3, 2)
+
+    def forward(self, ids, images):
+        embeds = self.embed(ids)
+        mask = ids == 7
+        if mask.any():
+            # One row for each placeholder.
+            rows = self.project(images)
+            embeds[mask] = rows.view(-1, 2)
+        return embeds
+
+
+compiled = torch.compile(Net())
+"""
+
+
+def test_rows_are_written_without_asking(fixed: Any, runner: Any) -> None:
+    """Where nothing is selected, the rows are computed, and none is written."""
+    import torch
+
+    after = fixed(FEATURES, unsafe=True).text
+    assert "if mask" not in after and "# One row for each placeholder." in after
+    assert "embeds.masked_scatter_(mask[(...,) + (None,) * (embeds.ndim - mask.ndim)], rows.view(-1, 2))" in after
+    images = torch.rand(2, 3)
+    for ids in ([[7, 1, 7]], [[1, 2, 3]]):
+        found = []
+        for text in (FEATURES, after):
+            torch.manual_seed(0)
+            net = runner.load(text).Net()
+            result = net(torch.tensor(ids), images)
+            found.append((result, torch.autograd.grad(result.square().sum(), net.embed.weight)[0]))
+        torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
+        compiled = torch.compile(net, backend="eager", fullgraph=True)
+        torch.testing.assert_close(compiled(torch.tensor(ids), images), found[0][0], rtol=0, atol=0)
+
+
 MORE = "the branch does more than write a number where its mask is true"
 #: What the branch does, and why it stays.
 REFUSED = {
@@ -51,6 +96,25 @@ REFUSED = {
     "something else": ("m = x > 0.5\nif m.any():\n    y[m] = 0.0\n    y = y + 1\nreturn y", MORE),
     "values of a tensor": (
         "m = x > 0.5\nif m.any():\n    y[m] = x[m]\nreturn y", "what is written is not shown to be a number"
+    ),
+    "rows by another mask": (
+        "m = x > 0.5\nif m.any():\n    y[y > 0] = x.abs()\nreturn y",
+        "the branch does more than write rows where its mask is true",
+    ),
+    "rows beside something else": (
+        "m = x > 0.5\nif m.any():\n    print(m)\n    y[m] = x.abs()\nreturn y",
+        "the branch does more than write rows where its mask is true",
+    ),
+    "rows that others read": (
+        "m = x > 0.5\nz = x\nif m.any():\n    z = x.abs()\n    y[m] = z\nreturn y + z",
+        "`z` is used outside the branch too",
+    ),
+    "rows for another object": (
+        "m = x > 0.5\nif m.any():\n    y.T[m] = x.abs()\nreturn y", "what is written to is no plain name"
+    ),
+    "a matrix for each place": (
+        "z = torch.ones(3)\nm = z > 0.5\nif m.any():\n    z[m] = torch.ones(2, 3)\nreturn z",
+        "what is written is no row for each selected place",
     ),
     "a part of another object": (
         "m = x > 0.5\nif m.any():\n    y.data[m] = 0.0\nreturn y", "what is written to is no plain name"

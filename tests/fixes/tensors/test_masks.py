@@ -172,3 +172,42 @@ def test_a_mask_of_a_tensor_and_a_size_is_as_large_as_the_tensor(tmp_path: Path,
     (finding,) = analyse([(file, "model.py")]).findings
     assert finding.fix is not None
     assert written in finding.fix.diff
+
+
+#: A loss with the hardest pair of each anchor: rounds without a pair are passed over.
+HARDEST = """\
+import torch
+
+
+def f(x: torch.Tensor, y: torch.Tensor):
+    dist = torch.cdist(x, x)
+    losses = []
+    for i in range(len(x)):
+        same = y == y[i]
+        same[i] = False
+        if same.sum() == 0:
+            continue
+        other = y != y[i]
+        farthest = dist[i][same].max()
+        nearest = dist[i][other].min()
+        losses.append((farthest - nearest + 9).relu())
+    return torch.stack(losses).mean()
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 2), torch.tensor([0, 0, 1, 1]))
+"""
+
+
+def test_a_row_without_a_name_is_reduced(fixed: Any, runner: Any) -> None:
+    import torch
+
+    after = fixed(HARDEST, unsafe=True).text
+    assert "torch.where(same[(...,) + (None,) * (dist[i].ndim - same.ndim)], dist[i], -torch.inf).max()" in after
+    x = torch.rand(4, 2)
+    for labels in ([0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 0, 1]):
+        y = torch.tensor(labels)
+        expected = runner.eager(HARDEST, x, y)
+        torch.testing.assert_close(runner.eager(after, x, y), expected)
+        result = runner.compiled(after, x, y, fullgraph=True)
+        torch.testing.assert_close(result.value, expected)

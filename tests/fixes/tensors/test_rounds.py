@@ -54,6 +54,8 @@ FORMS = {
                         "    if a.max() < 0.3:\n        break\nreturn out, h",
     "break by bool": "h = x\nk = y\nfor t in range(3):\n    h = h * 0.5 + k[:, None]\n    top, k = h.max(1)\n"
                      "    if bool((top > 1).all()):\n        break\nreturn h",
+    "break under a flag": "h, z = x, None\nfor t in range(4):\n    h = h * 0.5\n    z = h.sum()\n    if y.ndim == 1:\n"
+                          "        top = h.max()\n        if top < 0.2:\n            break\nreturn z + h.mean()",
     "rounds that are counted": "n = 0\nh = x\nfor t in range(4):\n    h = h * 0.5\n    n += 1\n    if h.max() < 0.2:\n        break\n"
                                "return h / n",
 }  # fmt: skip
