@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from graphdoctor import __version__
 from graphdoctor.config.project import ConfigError
 from graphdoctor.lint.catalog import rules
 from graphdoctor.lsp.actions import KINDS, actions
-from graphdoctor.lsp.analysis import Analysis, analyse
+from graphdoctor.lsp.analysis import Analysis, CheckedText, analyse
 from graphdoctor.lsp.diagnostics import diagnostic, hover_text, span
 from graphdoctor.lsp.positions import Positions, touch
 
@@ -27,7 +28,7 @@ _STACK = 64 * 1024 * 1024
 
 
 class Server(LanguageServer):
-    """Keeps the latest analysis of each open document, and publishes its findings."""
+    """Keeps the latest analysis of each open document; publishes what it found there and in the files that it calls."""
 
     def __init__(self, docs: str | None = None) -> None:
         # Full texts: pygls applies partial changes by lines of str.splitlines, which are not those of an editor.
@@ -49,12 +50,32 @@ class Server(LanguageServer):
         if (task := self._checks.pop(uri, None)) is not None:
             task.cancel()
 
-    async def current(self, uri: str) -> Analysis | None:
-        """The analysis of the document as it is now; None when it cannot be parsed, or is no Python file."""
-        known = self.analyses.get(uri)
-        if known is not None and known.text == self.workspace.get_text_document(uri).source:
-            return known
-        return await self._analyse(uri)
+    async def current(self, uri: str) -> CheckedText | None:
+        """What is found in the document as it is now; None when it cannot be parsed, or is no Python file."""
+        analysis = self.analyses.get(uri)
+        if analysis is None or analysis.own.text != self.workspace.get_text_document(uri).source:
+            analysis = await self._analyse(uri)
+        file = _file(uri)
+        return None if analysis is None or file is None else self._with_callers(file.resolve(), analysis.own)
+
+    def publish(self, files: Iterable[Path]) -> None:
+        """Publish what is found in each of ``files``, by its own analysis or as a helper of an open document."""
+        opened = {path.resolve(): uri for uri in self.analyses if (path := _file(uri)) is not None}
+        for file in files:
+            uri = opened.get(file)
+            helper = next((a.helpers[file].text for a in self.analyses.values() if file in a.helpers), "")
+            own = CheckedText(helper, ()) if uri is None else self.analyses[uri].own
+            text = self._with_callers(file, own)
+            positions = self.positions(text.text)
+            diagnostics = [diagnostic(finding, positions, self.docs) for finding in text.findings]
+            version = self.workspace.get_text_document(uri).version if uri is not None else None
+            parameters = types.PublishDiagnosticsParams(uri or file.as_uri(), diagnostics, version)
+            self.text_document_publish_diagnostics(parameters)
+
+    def _with_callers(self, file: Path, own: CheckedText) -> CheckedText:
+        """``own`` with what is found in that text where open documents call it."""
+        helpers = (a.helpers[file] for a in self.analyses.values() if file in a.helpers)
+        return own.but(f for helper in helpers if helper.text == own.text for f in helper.findings)
 
     def positions(self, text: str) -> Positions:
         """Converts places of ``text`` as negotiated with the client."""
@@ -62,14 +83,16 @@ class Server(LanguageServer):
 
     async def _check(self, uri: str, delay: float) -> None:
         await asyncio.sleep(delay)
-        version = self.workspace.get_text_document(uri).version
+        file, before = _file(uri), self.analyses.get(uri)
         analysis = await self._analyse(uri)
-        if analysis is None:
+        if analysis is None or file is None:
             return  # While a text does not parse, what was published last stays.
         self.analyses[uri] = analysis
-        positions = self.positions(analysis.text)
-        diagnostics = [diagnostic(finding, positions, self.docs) for finding in analysis.findings]
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
+        file = file.resolve()
+        self.publish(dict.fromkeys((file, *analysis.helpers, *(before.helpers if before is not None else ()))))
+        if before is None or before.own.text != analysis.own.text:
+            for other in [other for other, known in self.analyses.items() if file in known.helpers]:
+                self.check(other)
 
     async def _analyse(self, uri: str) -> Analysis | None:
         file = _file(uri)
@@ -120,17 +143,19 @@ def build(docs: str | None = None) -> Server:
     async def closed(parameters: types.DidCloseTextDocumentParams) -> None:
         uri = parameters.text_document.uri
         server.cancel(uri)
-        server.analyses.pop(uri, None)
+        analysis = server.analyses.pop(uri, None)
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+        if analysis is not None:
+            server.publish(analysis.helpers)
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(parameters: types.HoverParams) -> types.Hover | None:
-        analysis = await server.current(parameters.text_document.uri)
-        if analysis is None:
+        found_here = await server.current(parameters.text_document.uri)
+        if found_here is None:
             return None
-        positions = server.positions(analysis.text)
+        positions = server.positions(found_here.text)
         here = types.Range(parameters.position, parameters.position)
-        spans = [(finding.rule, span(finding, positions)) for finding in analysis.findings]
+        spans = [(finding.rule, span(finding, positions)) for finding in found_here.findings]
         by_code = {rule.code: rule for rule in rules()}
         found = [(by_code[code], place) for code, place in spans if touch(place, here)]
         if not found:
@@ -141,11 +166,11 @@ def build(docs: str | None = None) -> Server:
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=list(KINDS)))
     async def code_actions(parameters: types.CodeActionParams) -> list[types.CodeAction]:
         uri, context = parameters.text_document.uri, parameters.context
-        analysis = await server.current(uri)
-        if analysis is None:
+        found = await server.current(uri)
+        if found is None:
             return []
         wanted = [str(getattr(kind, "value", kind)) for kind in context.only] if context.only else None
-        return actions(uri, analysis, server.positions(analysis.text), parameters.range, wanted, server.docs)
+        return actions(uri, found, server.positions(found.text), parameters.range, wanted, server.docs)
 
     return server
 

@@ -239,6 +239,40 @@ def test_helpers_come_from_disk_and_a_saved_helper_is_seen(play: Play) -> None:
     play(script)
 
 
+CALLS = """\
+import torch
+
+from helper import shown
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return shown(x)
+"""
+SHOWN = "def shown(t):\n    print(t.shape)\n    return t\n"
+
+
+def test_what_breaks_in_a_helper_is_shown_there(play: Play) -> None:
+    async def script(editor: Editor, file: Path) -> None:
+        helper = file.with_name("helper.py")
+        helper.write_text(SHOWN)
+        assert await editor.open(file, CALLS) == []
+        # It is shown in the file on disk, and stays when an editor opens that.
+        assert await editor.answer(helper) == ["GD101"]
+        assert await editor.open(helper, SHOWN) == ["GD101"]
+        actions = await editor.actions(helper, types.Range(types.Position(1, 4), types.Position(1, 4)))
+        after = applied(SHOWN, actions["Fix GD101 print-in-graph"])
+        assert "is_compiling():\n        print(t.shape)" in after
+        editor.change(helper, SHOWN.replace("    print", "    t = t * 2\n    print"), 2)
+        # The caller is analysed with the text as it is now.
+        while [item.range.start.line for item in editor.diagnostics[helper.as_uri()]] != [2]:
+            await editor.answer(helper)
+        editor.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(file.as_uri())))
+        assert await editor.answer(helper) == []
+
+    play(script)
+
+
 def test_hover_shows_the_rule_and_the_link_goes_to_the_site(play_utf8: Play) -> None:
     async def script(editor: Editor, file: Path) -> None:
         await editor.open(file, PRINTS)
