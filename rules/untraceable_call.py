@@ -55,7 +55,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._numpy_functions import WITHOUT_TENSORS
+from ._numpy_functions import GIVE_NO_TENSOR, WITHOUT_TENSORS
 from ._shared import certainty, code, consequence
 
 CODE = "GD405"
@@ -1134,6 +1134,8 @@ def _suggestion(name: str) -> str:
         return "give a dict, a named tuple or an object of a dataclass, which are traced"
     if name == "torch.autograd.Variable":
         return "write `x.detach()`, which is what `Variable(x)` has given since torch 0.4"
+    if name in ("numpy.ndim", "numpy.size"):
+        return f"read the attribute `{name.removeprefix('numpy.')}` of the array, which is traced"
     if name in DISABLING:
         return "define the function outside the compiled code, and keep it out of compilation there"
     if name == "builtins.pow":
@@ -1156,7 +1158,8 @@ _AS_SUBCLASS = "torch.Tensor.as_subclass"
 def _is_untraced(name: str) -> bool:
     # What calls the object that such a function made says no more of it.
     untraced = within(name, UNTRACED) and not name.endswith(".__call__")
-    listed = name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or name in OBJECTS
+    of_numpy = name in WITHOUT_TENSORS or name in GIVE_NO_TENSOR
+    listed = name in ON_SOME or name in MADE_BEFORE or of_numpy or name in OBJECTS
     return listed or untraced or name.endswith(OF_MATCHES)
 
 
