@@ -21,3 +21,9 @@ _NAMES = words(
     """
 )
 WITHOUT_TENSORS = frozenset(f"numpy.{name}" for name in _NAMES)
+
+#: Functions that ``torch._numpy`` has, but that give a number, a flag or a type, which is no result of a graph.
+GIVE_NO_TENSOR = frozenset(
+    f"numpy.{name}"
+    for name in words("can_cast common_type iscomplexobj isrealobj min_scalar_type ndim result_type size")
+)

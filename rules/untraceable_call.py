@@ -21,6 +21,8 @@ constants can be marked with `torch.compiler.assume_constant_result`.
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.fixes.branches.choose import by_name, first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.old_forms import drawn_integers, plain_variable
@@ -53,7 +55,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._numpy_functions import WITHOUT_TENSORS
+from ._numpy_functions import GIVE_NO_TENSOR, WITHOUT_TENSORS
 from ._shared import certainty, code, consequence
 
 CODE = "GD405"
@@ -101,8 +103,12 @@ UNTRACED = frozenset((
     "torch.distributions.Binomial.enumerate_support", "torch.distributions.Binomial.perplexity",
     "torch.distributions.Multinomial.perplexity", "torch.Tensor.dim_order",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
+    "torch.compiler.disable", "torch._dynamo.disable",
     "re.finditer", "re.compile.finditer", "numpy.pad", "builtins.str.maketrans", "torch.utils.data",
 ))  # fmt: skip
+
+#: What keeps a function out of compilation.
+DISABLING = ("torch.compiler.disable", "torch._dynamo.disable")
 
 #: Objects that other code made, and whose call is not traced.
 OBJECTS = frozenset({"typing.NewType.__call__"})
@@ -1128,6 +1134,10 @@ def _suggestion(name: str) -> str:
         return "give a dict, a named tuple or an object of a dataclass, which are traced"
     if name == "torch.autograd.Variable":
         return "write `x.detach()`, which is what `Variable(x)` has given since torch 0.4"
+    if name in ("numpy.ndim", "numpy.size"):
+        return f"read the attribute `{name.removeprefix('numpy.')}` of the array, which is traced"
+    if name in DISABLING:
+        return "define the function outside the compiled code, and keep it out of compilation there"
     if name == "builtins.pow":
         return "write it with the operator `**`"
     if name == _AS_SUBCLASS:
@@ -1148,7 +1158,8 @@ _AS_SUBCLASS = "torch.Tensor.as_subclass"
 def _is_untraced(name: str) -> bool:
     # What calls the object that such a function made says no more of it.
     untraced = within(name, UNTRACED) and not name.endswith(".__call__")
-    listed = name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or name in OBJECTS
+    of_numpy = name in WITHOUT_TENSORS or name in GIVE_NO_TENSOR
+    listed = name in ON_SOME or name in MADE_BEFORE or of_numpy or name in OBJECTS
     return listed or untraced or name.endswith(OF_MATCHES)
 
 
@@ -1169,6 +1180,10 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("What a function in C, Cython or numba does is not known.")
     if isinstance(hit.event, Call) and hit.event.qualname in WITH_LISTS:
         return as_list(hit, editor)
+    if isinstance(hit.event, Call) and isinstance(hit.place, (cst.Name, cst.Attribute)):
+        return Refusal("A decorator is applied where the function is defined, in each call.")
+    if isinstance(hit.event, Call) and hit.event.qualname in DISABLING:
+        return Refusal("A function that is kept out of compilation is to run in each call.")
     plan = first_fit(hit, editor, set_up_in_init)
     if isinstance(plan, FixPlan):
         return plan

@@ -341,3 +341,42 @@ def test_a_function_of_numbers_is_no_operator(tmp_path: Path, call: str, suggest
     file.write_text(f"import scipy\nimport torch\n\n\n@torch.compile\ndef f(x):\n    return x * {call}\n")
     (finding,) = analyse([(file, "model.py")]).findings
     assert finding.suggestion.startswith(suggestion)
+
+
+DECORATED = """\
+import functools
+
+import torch
+
+
+def f(x):
+    {decorator}
+    def inner(y):
+        return y * 2
+
+    return x + 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "breaks"),
+    [
+        ("@torch.compiler.disable", True),
+        ("@torch.compiler.disable(recursive=False)", True),
+        ("@torch._dynamo.disable", True),
+        ("@torch.no_grad()", False),
+        ("@functools.wraps(torch.relu)", False),
+    ],
+)
+def test_a_decorator_is_called_where_its_function_is_defined(
+    decorator: str, breaks: bool, tmp_path: Path, splits: Callable[..., bool]
+) -> None:
+    import torch
+
+    source = DECORATED.format(decorator=decorator)
+    assert splits(source, "f", torch.rand(4)) is breaks
+    file = tmp_path / "model.py"
+    file.write_text(source + "\n\ng = torch.compile(f)\n")
+    found = analyse([(file, "model.py")]).findings
+    assert [(f.rule, f.location.line) for f in found] == ([("GD405", 7)] if breaks else [])
+    assert all(f.fix is not None and f.fix.safety == "manual" for f in found)

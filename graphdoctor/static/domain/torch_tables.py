@@ -336,7 +336,7 @@ NUMPY_INDEXED = frozenset(f"numpy.{name}" for name in ("ogrid", "mgrid", "r_", "
 HOST_PACKAGES = words(
     """
     cupy networkx onnx onnxruntime pandas pynvml sklearn sympy tabulate tensorflow xarray
-    cv2 librosa matplotlib nltk PIL scipy skimage sentencepiece tiktoken tokenizers
+    cv2 librosa matplotlib nltk PIL pywt scipy skimage sentencepiece tiktoken tokenizers
     """
 )
 

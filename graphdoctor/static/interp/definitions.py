@@ -18,7 +18,7 @@ from graphdoctor.static.domain.decorators import (
     is_of_numba,
     is_of_other_compiler,
 )
-from graphdoctor.static.domain.events import Compile
+from graphdoctor.static.domain.events import Call, Compile
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import join, mark_assumed, options
 from graphdoctor.static.domain.values import (
@@ -184,6 +184,9 @@ def _decorate(interpreter: Interpreter, node: cst.BaseExpression, wrapper: Value
         # The decorators of other modules are taken to change nothing, as nearly all do.
         applied = calls.apply(interpreter, node, wrapper, (value,), {})
         return applied if isinstance(applied, (Function, Partial, Compiled)) else value
+    if isinstance(wrapper, External) and interpreter.frame.compiled:
+        # A decorator is called where its function is defined, also while tracing.
+        interpreter.emit(Call, node, qualname=wrapper.qualname, args=(value,), kwargs={})
     return value
 
 

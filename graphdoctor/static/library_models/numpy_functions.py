@@ -30,8 +30,8 @@ def call_numpy(
         return ExternalObject(qualname)
     if qualname.startswith("numpy.random.") and (drawn := _drawn_number(name, args, kwargs)) is not None:
         return drawn
-    if name in ("allclose", "array_equal", "isscalar"):
-        return PythonValue("bool")
+    if qualname in _OF_PYTHON:
+        return _OF_PYTHON[qualname]
     scalar = name in _REDUCTIONS or name in _OF_ONE_NUMBER or name in ("lcm", "gcd")
     of_numbers = scalar and not any(holds_tensor(a) and not isinstance(a, Seq) for a in args)
     ndim = 0 if (of_numbers or (name in _REDUCTIONS and len(args) == 1)) and "axis" not in kwargs else None
@@ -56,6 +56,18 @@ def call_numpy(
     is_input = ndim == 0 and not interpreter.frame.compiled
     return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
 
+
+#: Functions that give no array: a flag, a number, a type, or the sizes of an array.
+_OF_PYTHON: dict[str, Value] = {
+    f"numpy.{name}": value
+    for names, value in (
+        ("allclose array_equal can_cast iscomplexobj isrealobj isscalar issubdtype iterable", PythonValue("bool")),
+        ("ndim size", PythonValue("int")),
+        ("common_type min_scalar_type promote_types result_type", ExternalObject("numpy.dtype")),
+        ("broadcast_shapes shape", UNKNOWN),
+    )
+    for name in torch_tables.words(names)
+}
 
 #: Functions that make an array, and the positions of the arguments that give its size.
 _SIZES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,25 @@ def test_an_element_of_an_array_is_an_index_that_is_computed_where_it_is_a_numbe
     torch._dynamo.utils.counters.clear()
     torch.compile(namespace["Net"](), backend="eager")(torch.rand(4, 4))
     assert bool(torch._dynamo.utils.counters["graph_break"]) is (array in ARRAYS)
+
+
+@pytest.mark.parametrize(
+    ("test", "found"),
+    [
+        ("np.issubdtype(np.float32, np.integer)", []),
+        ("np.shape(KEPT)[0] == 2", []),
+        ("np.broadcast_shapes((1, 2), (2, 1))[0] == 2", []),
+        ("np.ndim(x.numpy()) == 2", ["GD405"]),
+        ("np.size(KEPT) == 2", ["GD405"]),
+        ("np.can_cast(np.float32, np.float64)", ["GD405"]),
+        ("np.iscomplexobj(KEPT)", ["GD405"]),
+    ],
+)
+def test_what_a_function_of_numpy_gives_besides_arrays(
+    test: str, found: list[str], tmp_path: Path, splits: Callable[..., bool]
+) -> None:
+    source = f"import numpy as np\n\nKEPT = np.ones(1)\n\n\ndef f(x):\n    return x + 1 if {test} else x\n"
+    assert splits(source, "f", torch.rand(2, 3)) is bool(found)
+    file = tmp_path / "model.py"
+    file.write_text(source.replace("import", "import torch\nimport", 1) + "\n\ng = torch.compile(f)\n")
+    assert [f.rule for f in analyse([(file, "model.py")]).findings] == found
