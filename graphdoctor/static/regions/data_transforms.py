@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.static.domain.program import ModuleInfo
+from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import within
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import (
@@ -19,10 +19,11 @@ from graphdoctor.static.domain.values import (
     TorchModule,
     Value,
 )
+from graphdoctor.static.interp.definitions import parameters
 from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.definitions import defined
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 #: Packages of datasets and samplers.
 DATASETS = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.")
@@ -49,6 +50,16 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     if any(within(name, _TRANSFORMS) for name in used):
         return True
     return any(map(draws, nodes)) and _is_about_data(info.module)
+
+
+def takes_arrays_alone(info: ClassInfo) -> bool:
+    """Whether the forward of a module declares arrays of numpy and no tensor: it prepares data, and calls models."""
+    forward = info.lookup("forward")
+    if not isinstance(forward, Function):
+        return False
+    given = [p.annotation for p in parameters(forward.info.node.params) if p.annotation is not None]
+    named = {name.value for annotation in given for name in find(annotation, cst.Name)}
+    return "ndarray" in named and not any(name.endswith("Tensor") for name in named)
 
 
 def _may_learn(value: Value) -> bool:

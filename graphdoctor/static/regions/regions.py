@@ -36,7 +36,7 @@ from graphdoctor.static.interp import calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.counterparts import enter_counterparts
-from graphdoctor.static.regions.data_transforms import is_data_transform
+from graphdoctor.static.regions.data_transforms import is_data_transform, takes_arrays_alone
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.entering import compiled_steps, default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.mutable_globals import rebound_names
@@ -240,7 +240,7 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
             held |= {id(part.info) for part in held_objects(made) if part is not made}
     public = public_names(module)
     transforms = {key for key, made in instances.items() if key not in held and is_data_transform(interpreter, made)}
-    classes = [info for info in classes if id(info) not in transforms]
+    classes = [info for info in classes if id(info) not in transforms and not takes_arrays_alone(info)]
     for info in sorted(classes, key=lambda one: id(one) in held):
         again = (info.name in public and _may_get_other_kinds(interpreter, info)) or _got_unknowns_only(
             interpreter, info

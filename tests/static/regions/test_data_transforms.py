@@ -84,3 +84,34 @@ class Net(nn.Module):
         return self.layer(self.flip(x))
 """
     assert functions(events(source)) == ["Flip.forward"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "entered"),
+    [
+        ("pages: list[np.ndarray], size: int = 2", ["Detector.forward"]),
+        ("pages: 'np.ndarray | torch.Tensor'", ["Detector.forward", "Predictor.forward"]),
+        ("pages: np.ndarray | torch.Tensor", ["Detector.forward", "Predictor.forward"]),
+        ("pages: np.ndarray, scale: torch.FloatTensor", ["Detector.forward", "Predictor.forward"]),
+    ],
+)
+def test_a_forward_that_takes_arrays_alone_prepares_data_for_a_model(events, declared, entered):
+    source = f"""
+    import numpy as np
+    import torch
+    import torch.nn as nn
+
+    class Detector(nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x if x.sum() > 0 else -x
+
+    class Predictor(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = Detector()
+
+        def forward(self, {declared}):
+            x = torch.as_tensor(pages[0])
+            return self.model(x) if x.sum() > 0 else x
+    """
+    assert functions(events(source)) == entered
