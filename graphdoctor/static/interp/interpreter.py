@@ -153,7 +153,7 @@ class Interpreter:
             self.sink.others,
             len(self.first_uses),
             len(self.library_objects),
-            len(self.hooks),
+            len(self.hooks.on_parts),
             len(self.project.rebound),
         )
 

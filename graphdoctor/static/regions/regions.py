@@ -213,9 +213,9 @@ def _enter_compiled(interpreter: Interpreter, module: ModuleInfo, compiles: list
 
 def _hooks_on_parts(interpreter: Interpreter, module: ModuleInfo) -> None:
     """Enter the hooks that are registered on a part of a module which compiled code calls."""
-    for holder, hook in interpreter.hooks.on_parts():
+    for holder, hook in interpreter.hooks.on_parts:
         called = entry_function(holder)
-        if called is not None and was_called(interpreter, called):
+        if interpreter.hooks.is_registered(hook) and called is not None and was_called(interpreter, called):
             for option in options(hook.function):
                 enter(interpreter, module, option)
 

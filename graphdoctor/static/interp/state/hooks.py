@@ -11,11 +11,8 @@ class Hooks:
     def __init__(self) -> None:
         #: The calls that registered a hook which was removed, by id.
         self._removed: set[int] = set()
-        #: Each with the module that has the part, or of which one of several objects has the hook.
-        self._on_parts: list[tuple[Instance, Hook]] = []
-
-    def __len__(self) -> int:
-        return len(self._on_parts)
+        #: Hooks on unknown parts, each with the module that has the part, or of which one of several objects has it.
+        self.on_parts: list[tuple[Instance, Hook]] = []
 
     def add(self, hook: Hook) -> None:
         """Note that a hook is registered."""
@@ -24,7 +21,7 @@ class Hooks:
     def add_on_part(self, module: Instance, hook: Hook) -> None:
         """Note that a hook is registered on one of the modules in ``module``."""
         self.add(hook)
-        self._on_parts.append((module, hook))
+        self.on_parts.append((module, hook))
 
     def remove(self, hook: Hook) -> None:
         """Note that a hook is removed."""
@@ -33,7 +30,3 @@ class Hooks:
     def is_registered(self, hook: Hook) -> bool:
         """Whether a hook was not removed."""
         return hook.site not in self._removed
-
-    def on_parts(self) -> list[tuple[Instance, Hook]]:
-        """The hooks on unknown parts that were not removed, each with its module."""
-        return [(module, hook) for module, hook in self._on_parts if self.is_registered(hook)]
