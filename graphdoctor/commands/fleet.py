@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ Exit codes:
   130  interrupted; the same command goes on
 """
 
+#: The most files that a line names.
+_NAMED = 5
 _FAILED = ("failed", "timeout", "memory", "crashed")
 
 
@@ -71,7 +74,7 @@ def fleet(
     from graphdoctor.fleet.drive import Plan
     from graphdoctor.fleet.on_ray import NoRay
     from graphdoctor.fleet.store import BadStore, existing
-    from graphdoctor.fleet.targets import NoTargets
+    from graphdoctor.fleet.targets import NoTargets, left_out
     from graphdoctor.fleet.targets import targets as found_in
     from graphdoctor.model.fleet import Limits
     from graphdoctor.report.text.fleet import render
@@ -82,6 +85,7 @@ def fleet(
     try:
         before = existing(Path(against)) if against is not None else None
         plan = Plan(found_in(targets), options, Limits(limit, memory), jobs, frozenset(repeated), ray)
+        _say_left_out(left_out(targets))
         shown = _made(targets, plan, Path(output), before, against or "")
     except (BadStore, NoRay, NoTargets) as error:
         raise OneLine(str(error)) from None
@@ -111,6 +115,15 @@ def _made(targets: str, plan: Plan, folder: Path, before: dict[str, Result] | No
     made = Fleet(targets, rows(tuple(results.values()), before), missing, against, environment)
     emit(render(made), str(folder / "index.html"))
     return made
+
+
+def _say_left_out(files: Sequence[str]) -> None:
+    from graphdoctor.report.wording import plural
+
+    if files:
+        named = ", ".join(files[:_NAMED]) + (", ..." if len(files) > _NAMED else "")
+        count = f"{plural(len(files), 'file')} with a model and no sample input left out"
+        click.echo(f"graphdoctor: {count}: {named} (docs/samples.md)", err=True)
 
 
 def _say(result: Result, number: int, count: int) -> None:

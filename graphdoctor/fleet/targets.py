@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import text_of
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+#: A file without it defines no model.
+_FORWARD = re.compile(r"^\s+def forward\(", re.MULTILINE)
 #: Calls the function in a process of its own; what it prints goes to stderr.
 _CALL = """
 import importlib, json, os, sys
@@ -57,24 +60,32 @@ def targets(source: str) -> tuple[Target, ...]:
             "pattern, or module:function"
         )
     if not found:
-        raise NoTargets(f"{source}: there is no target in it")
+        of_folder = ": none of its files declares a sample input (docs/samples.md)" if path.is_dir() else ""
+        raise NoTargets(f"{source}: there is no target in it{of_folder}")
     names = [target.name for target in found]
     if double := next((name for name in names if names.count(name) > 1), None):
         raise NoTargets(f"{source}: two targets are called {double!r}: give each a name of its own")
     return found
 
 
+def left_out(source: str) -> tuple[str, ...]:
+    """The files of the folder ``source`` that define a model and declare no sample input; nothing of other sources."""
+    texts = _texts(Path(source)) if Path(source).is_dir() else ()
+    return tuple(shown for _, shown, text in texts if _FORWARD.search(text) and not declares_sample(text))
+
+
 def _of_folder(folder: Path) -> tuple[Target, ...]:
     """The files that declare a sample input; nothing is executed."""
-    found = []
+    return tuple(
+        Target(shown, (str(path),), Path.cwd()) for path, shown, text in _texts(folder) if declares_sample(text)
+    )
+
+
+def _texts(folder: Path) -> Iterator[tuple[Path, str, str]]:
+    """The Python files of a folder that can be read: path, path to show, text."""
     for path, shown in discover([str(folder)], []).files:
-        try:
-            declares = declares_sample(text_of(path))
-        except SourceError:
-            continue
-        if declares:
-            found.append(Target(shown, (str(path),), Path.cwd()))
-    return tuple(found)
+        with suppress(SourceError):
+            yield path, shown, text_of(path)
 
 
 def _read(path: Path) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.fleet.targets import NoTargets, targets
+from graphdoctor.fleet.targets import NoTargets, left_out, targets
 from graphdoctor.model.fleet import Target
 
 SAMPLE = "def graphdoctor_target(): ..."
@@ -34,6 +34,19 @@ def test_of_a_folder_the_files_that_declare_a_sample(folder: Path) -> None:
     for name, text in {"a.py": SAMPLE, "helper.py": "x = 1", "broken.py": "def graphdoctor_target(:"}.items():
         (folder / "zoo" / name).write_text(text)
     assert [target.name for target in targets("zoo")] == ["zoo/a.py"]
+    assert left_out("zoo") == ()
+
+
+def test_of_a_folder_the_models_without_a_sample_are_left_out(folder: Path) -> None:
+    (folder / "zoo").mkdir()
+    model = "class Net(Module):\n    def forward(self, x):\n        return x\n"
+    for name, text in {"a.py": model + SAMPLE, "b.py": model, "helper.py": "def forward(x):\n    return x\n"}.items():
+        (folder / "zoo" / name).write_text(text)
+    assert left_out("zoo") == ("zoo/b.py",)
+    (folder / "zoo/a.py").unlink()
+    with pytest.raises(NoTargets, match="none of its files declares a sample input"):
+        targets("zoo")
+    assert left_out("list.toml") == ()
 
 
 def test_a_function_of_the_project_returns_the_list_whatever_it_prints(folder: Path) -> None:
