@@ -13,6 +13,7 @@ Fix: `layer.forward = torch.compile(layer.forward)`, or `layer = torch.compile(l
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage.comprehensions import GROWS
 from graphdoctor.static.usage.events import Use
 
 from ._shared import code, is_of_torch
@@ -129,12 +130,8 @@ def check_use(event: Use) -> Hit | None:
     name = layer.made_by.rpartition(".")[2]
     if layer.made_by == "torch.nn.ModuleList":
         return Hit(event, f"{code(event)} compiles nothing: an `nn.{name}` is never called", "compile its modules")
-    changed = any(other.name in _GROWS for other in layer.steps)
+    changed = any(other.name in GROWS for other in layer.steps)
     if changed or not is_of_torch(layer):
         return None
     advice = "compile the forward: `layer.forward = torch.compile(layer.forward)`"
     return Hit(event, f"{code(event)} compiles nothing: in an `nn.{name}` there is no frame of your code", advice)
-
-
-#: Calls after which a container holds more than it was made of.
-_GROWS = (".append", ".extend", ".insert", ".add_module", ".register_module", ".__setitem__")

@@ -48,9 +48,9 @@ class BuiltinCalls(Comprehensions):
             return replace(step.args[1], node=node)
         if step.name in ("list", "tuple", "reversed", "sorted") and step.args and step.args[0].items:
             return replace(step.args[0], node=node)
-        if step.name == "enumerate" and step.args and step.args[0].items:
-            items = tuple(TrackedObject(node, items=(TrackedObject(node), each)) for each in step.args[0].items)
-            return TrackedObject(node, items=items, number=self.new_number())
+        if step.name == "enumerate" and step.args and (counted := self.listed(step.args[0])).items:
+            items = tuple(TrackedObject(node, items=(TrackedObject(node), each)) for each in counted.items)
+            return TrackedObject(node, items=items, alike=counted.alike, number=self.new_number())
         if step.name == "zip" and step.args and all(arg.items for arg in step.args):
             rows = zip(*(arg.items for arg in step.args), strict=False)
             return TrackedObject(

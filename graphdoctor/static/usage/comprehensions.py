@@ -10,6 +10,9 @@ import libcst as cst
 from graphdoctor.static.usage.events import TrackedObject, dotted
 from graphdoctor.static.usage.expressions import ONE_BY_ONE, Expressions
 
+#: Calls after which a container holds more than it was made of.
+GROWS = (".append", ".extend", ".insert", ".add_module", ".register_module", ".__setitem__")
+
 
 class Comprehensions(Expressions):
     """The part of the script walker that knows comprehensions."""
@@ -22,6 +25,14 @@ class Comprehensions(Expressions):
         self.taken_apart(node.for_in.iter, "iter", iterated)
         items = self._rounds(node.for_in, iterated, node.elt)
         return TrackedObject(node, items=items, alike=not self._is_spelled_out(iterated), number=self.new_number())
+
+    def listed(self, iterated: TrackedObject) -> TrackedObject:
+        """The list that an ``nn.ModuleList`` was made of, where nothing was added since; else ``iterated`` itself."""
+        made = iterated.maker
+        is_list = made is not None and made.name == "torch.nn.ModuleList" and len(made.args) == 1
+        if made is None or not is_list or any(step.name in GROWS for step in iterated.steps):
+            return iterated
+        return made.args[0] if made.args[0].items else iterated
 
     def elements(self, iterated: TrackedObject) -> Sequence[TrackedObject]:
         """The items of a loop over ``iterated``, where they are spelled out."""

@@ -134,6 +134,7 @@ class Statements(Conditions):
     def _for(self, node: cst.For) -> None:
         iterated = self.evaluate(node.iter)
         self.taken_apart(node.iter, "iter", iterated)
+        iterated = self.listed(iterated)
         elements = self.elements(iterated)
         if 0 < len(elements) <= ONE_BY_ONE and not iterated.alike:
             for element in elements:
