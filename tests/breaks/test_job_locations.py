@@ -19,7 +19,7 @@ def test_columns_count_in_the_line_as_it_is_written(tmp_path: Path) -> None:
 
 def test_code_that_a_library_generates_is_not_the_users() -> None:
     """Unless the program itself runs from the folder for temporary files, or has run elsewhere."""
-    temporary, here = Path(tempfile.gettempdir()).resolve(), Path("/work/project")
+    temporary, here = Path(tempfile.gettempdir()).resolve(), Path("/srv/project")
     generated, program = str(temporary / "conv_propagate.py"), str(here / "train.py")
     kinds = []
     for paths, folder in [((generated, program), here), ((generated,), here), ((generated, program), temporary)]:

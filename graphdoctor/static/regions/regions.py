@@ -192,9 +192,11 @@ def _spread(value: Value) -> tuple[Value, ...]:
 
 def _run_uncalled(interpreter: Interpreter, module: ModuleInfo) -> None:
     """Interpret functions that nothing at the top level calls: scripts compile their model inside ``main()``."""
+    interpreter.region_facts.uncalled = True
     for _, value in defined(module):
         if isinstance(value, Function) and value.info.module is module and not value.info.generator:
             calls.apply(interpreter, value.info.node, value, (), {})
+    interpreter.region_facts.uncalled = False
 
 
 def _enter_compiled(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]) -> bool:

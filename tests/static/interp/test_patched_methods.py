@@ -65,6 +65,22 @@ def test_the_method_that_takes_the_place_is_what_is_compiled(
     assert splits(source, "net", torch.rand(2, 4))
 
 
+@pytest.mark.parametrize(
+    ("patch", "rules"),
+    [
+        ("def patch():\n    Net.forward = forward", []),
+        ("def patch():\n    Net.forward = forward\n\n\npatch()", ["GD101"]),
+    ],
+)
+def test_a_function_replaces_a_method_where_it_is_called(
+    tmp_path: Path, splits: Callable[..., bool], patch: str, rules: list[str]
+) -> None:
+    torch = pytest.importorskip("torch")
+    source = SOURCE.replace("{patch}", patch)
+    assert _found(tmp_path, source) == rules
+    assert splits(source, "net", torch.rand(2, 4)) is bool(rules)
+
+
 def test_the_method_whose_place_is_taken_is_not_compiled(tmp_path: Path, splits: Callable[..., bool]) -> None:
     torch = pytest.importorskip("torch")
     source = SOURCE.replace("{patch}", "Net.verbose = Net.forward\nNet.forward = lambda self, x: self.verbose(x)")

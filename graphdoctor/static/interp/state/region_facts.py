@@ -15,3 +15,5 @@ class RegionFacts:
     has_dynamic_sizes: bool = False
     #: Whether the regions are forward passes of which nothing shows that they are compiled.
     assumed: bool = False
+    #: Whether a function is being interpreted that nothing in the file calls.
+    uncalled: bool = False
