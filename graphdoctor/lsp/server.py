@@ -65,10 +65,13 @@ class Server(LanguageServer):
             uri = opened.get(file)
             helper = next((a.helpers[file].text for a in self.analyses.values() if file in a.helpers), "")
             own = CheckedText(helper, ()) if uri is None else self.analyses[uri].own
+            document = self.workspace.get_text_document(uri) if uri is not None else None
+            if document is not None and document.source != own.text:
+                continue  # The check of what was typed since then publishes it.
             text = self._with_callers(file, own)
             positions = self.positions(text.text)
             diagnostics = [diagnostic(finding, positions, self.docs) for finding in text.findings]
-            version = self.workspace.get_text_document(uri).version if uri is not None else None
+            version = document.version if document is not None else None
             parameters = types.PublishDiagnosticsParams(uri or file.as_uri(), diagnostics, version)
             self.text_document_publish_diagnostics(parameters)
 
@@ -145,8 +148,9 @@ def build(docs: str | None = None) -> Server:
         server.cancel(uri)
         analysis = server.analyses.pop(uri, None)
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
-        if analysis is not None:
-            server.publish(analysis.helpers)
+        if analysis is not None and (file := _file(uri)) is not None:
+            # What is found where an open document calls it stays.
+            server.publish((file.resolve(), *analysis.helpers))
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(parameters: types.HoverParams) -> types.Hover | None:
