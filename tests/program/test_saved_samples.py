@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 CONFIGURED = """\
@@ -101,32 +99,33 @@ def report(done: subprocess.CompletedProcess[str], file: Path) -> dict[str, Any]
     return dict(json.loads(file.read_text()))
 
 
-@pytest.mark.parametrize(("text", "arguments"), [(CONFIGURED, ["0.5", "4"]), (FUNCTION, [])])
-def test_sample_breaks_where_its_program_does(
-    graphdoctor: Command, tmp_path: Path, text: str, arguments: list[str]
-) -> None:
-    project(tmp_path, text)
+def places(report: dict[str, Any]) -> list[tuple[str, int, str]]:
+    return [(found["path"], found["line"], found["gb_id"]) for found in report["dynamic"][0]["breaks"]]
+
+
+def test_sample_breaks_where_its_program_does_and_fixes_are_proved_on_it(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, CONFIGURED)
     (tmp_path / "samples").mkdir()
     sample, file = "samples/first.py", tmp_path / "report.json"
     options = ["--output-format", "json", "--output", str(file)]
-    done = graphdoctor("run", "--save-sample", sample, *options, "train.py", *arguments, cwd=tmp_path)
+    done = graphdoctor("run", "--save-sample", sample, "--verify", *options, "train.py", "0.5", "4", cwd=tmp_path)
     ran = report(done, file)
-    done = graphdoctor("scan", sample, "--mode", "eval", *options, cwd=tmp_path)
-    scanned = report(done, file)
-    places = [[(b["path"], b["line"], b["gb_id"]) for b in r["dynamic"][0]["breaks"]] for r in (ran, scanned)]
-    assert places[0] and places[0] == places[1]
-
-
-def test_fixes_are_proved_on_the_first_call(graphdoctor: Command, tmp_path: Path) -> None:
-    project(tmp_path, CONFIGURED)
-    file = tmp_path / "report.json"
-    options = ["--verify", "--output-format", "json", "--output", str(file)]
-    found = report(graphdoctor("run", *options, "train.py", "0.5", "4", cwd=tmp_path), file)
-    [finding] = [finding for finding in found["findings"] if finding["rule"] == "GD201"]
+    [finding] = [finding for finding in ran["findings"] if finding["rule"] == "GD201"]
     assert finding["fix"]["grade"] == "general"
-    assert found["verification"]["breaks"] == 0
-    assert found["verification"]["numerics"]["equal"] is True
-    assert "fixes verified on the saved first call of Net" in found["notes"]
+    assert ran["verification"]["breaks"] == 0
+    assert ran["verification"]["numerics"]["equal"] is True
+    assert "fixes verified on the saved first call of Net" in ran["notes"]
+    done = graphdoctor("scan", sample, "--mode", "eval", *options, cwd=tmp_path)
+    assert places(ran) and places(ran) == places(report(done, file))
+
+
+def test_the_sample_of_a_function_breaks_where_its_program_does(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, FUNCTION)
+    file = tmp_path / "report.json"
+    options = ["--output-format", "json", "--output", str(file)]
+    ran = report(graphdoctor("run", "--save-sample", "first.py", *options, "train.py", cwd=tmp_path), file)
+    done = graphdoctor("scan", "first.py", "--mode", "eval", *options, cwd=tmp_path)
+    assert places(ran) and places(ran) == places(report(done, file))
 
 
 def test_a_call_of_a_process_that_the_program_spawned(graphdoctor: Command, tmp_path: Path) -> None:
