@@ -71,8 +71,15 @@ class Flow:
         user = self.editor.parent(node)
         if isinstance(user, cst.ComparisonTarget):
             user = self.editor.parent(user)
-        if not isinstance(user, (cst.BinaryOperation, cst.UnaryOperation, cst.AugAssign, cst.Arg, cst.Assign)):
+        if not self._computed(user, node, text, kind):
             self._ends.append(None)
+            self._used(user, node, text, kind)
+
+    def _computed(self, user: cst.CSTNode | None, node: cst.BaseExpression, text: str, kind: Kind) -> bool:
+        """Go on with arithmetic, a call or an assignment, which notes itself where the number ends.
+
+        False if ``user`` is none of them.
+        """
         if isinstance(user, cst.BinaryOperation):
             self._operand(user, node, text, kind)
         elif isinstance(user, cst.UnaryOperation):
@@ -83,10 +90,14 @@ class Flow:
             self._argument(user, node, text, kind)
         elif isinstance(user, cst.Assign):
             self._assigned(user, node, text, kind)
-        elif isinstance(user, (cst.Element, cst.ListComp)):
+        else:
+            return False
+        return True
+
+    def _used(self, user: cst.CSTNode | None, node: cst.BaseExpression, text: str, kind: Kind) -> None:
+        """Go on with what uses the number in another way. Raises Refuse where that needs a number of Python."""
+        if isinstance(user, (cst.Element, cst.ListComp)):
             self._element(user, node, text)
-        elif isinstance(user, cst.BooleanOperation):
-            raise Refuse("Python's and/or of the number gives one of its operands")
         elif isinstance(user, cst.Return):
             self._returned(node, text, kind)
         elif isinstance(user, cst.Comparison):
@@ -97,6 +108,8 @@ class Flow:
             self.edits += parts.part(node, text, self.editor)
         elif isinstance(user, cst.Index):
             self._replace(*parts.element(node, text, self.hit, self.editor))
+        elif isinstance(user, cst.BooleanOperation):
+            raise Refuse("Python's and/or of the number gives one of its operands")
         else:
             raise Refuse(OTHER)
 
@@ -147,21 +160,23 @@ class Flow:
         elif isinstance(user, (cst.For, cst.CompFor)):
             self._looped(user, user.target)
         elif isinstance(user, cst.Arg):
-            call = self.editor.parent(user)
-            if not isinstance(call, cst.Call):
-                raise Refuse(OTHER)
-            name, loop = called(call), self.editor.parent(call)
-            is_name = isinstance(call.func, cst.Name)
-            if is_name and name in ("enumerate", "zip") and isinstance(loop, (cst.For, cst.CompFor)):
-                self._looped(loop, parts.target_beside(user, call, loop))
-            elif is_name and name in ("max", "min", "sum") and len(call.args) == 1:
-                self.follow(call, self.editor.code(call))
-            elif name not in ("tensor", "stack", "len") or len(call.args) != 1:
-                raise Refuse(parts.ARGUMENT)
-        elif isinstance(user, cst.Attribute) and user.attr.value == "append":
-            return
-        else:
+            self._list_passed(user)
+        elif not isinstance(user, cst.Attribute) or user.attr.value != "append":
             raise Refuse(OTHER)
+
+    def _list_passed(self, arg: cst.Arg) -> None:
+        """The list is an argument: of a function that takes numbers and tensors alike."""
+        call = self.editor.parent(arg)
+        if not isinstance(call, cst.Call):
+            raise Refuse(OTHER)
+        name, loop = called(call), self.editor.parent(call)
+        is_name = isinstance(call.func, cst.Name)
+        if is_name and name in ("enumerate", "zip") and isinstance(loop, (cst.For, cst.CompFor)):
+            self._looped(loop, parts.target_beside(arg, call, loop))
+        elif is_name and name in ("max", "min", "sum") and len(call.args) == 1:
+            self.follow(call, self.editor.code(call))
+        elif name not in ("tensor", "stack", "len") or len(call.args) != 1:
+            raise Refuse(parts.ARGUMENT)
 
     def _looped(self, loop: cst.For | cst.CompFor, target: cst.BaseExpression) -> None:
         """A loop goes over the elements, of which ``target`` is one."""
