@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static.usage.conditions import Conditions
-from graphdoctor.static.usage.events import Condition, Operation, Setting, Store, TrackedObject, Tried
+from graphdoctor.static.usage.events import Arguments, Condition, Operation, Setting, Store, TrackedObject, Tried
 from graphdoctor.static.usage.expressions import ONE_BY_ONE
 from graphdoctor.static.usage.outputs import switches_grad
 from graphdoctor.static.usage.state import merge
@@ -258,7 +258,7 @@ class Statements(Conditions):
         owner = self.evaluate(target.value)
         name = target.attr.value
         if owner.number:
-            self.state.record(owner, self.new_step(f".{name}=", target, owner, (tracked,)))
+            self.state.record(owner, self.new_step(f".{name}=", target, owner, Arguments((tracked,))))
             self.state.put(owner.number, name, tracked)
         self._emit_store(target, tracked, owner)
 
