@@ -76,10 +76,7 @@ class Flow:
             self._used(user, node, text, kind)
 
     def _computed(self, user: cst.CSTNode | None, node: cst.BaseExpression, text: str, kind: Kind) -> bool:
-        """Go on with arithmetic, a call or an assignment, which notes itself where the number ends.
-
-        False if ``user`` is none of them.
-        """
+        """Go on with arithmetic, a call or an assignment, which note where the number ends; False if it is none."""
         if isinstance(user, cst.BinaryOperation):
             self._operand(user, node, text, kind)
         elif isinstance(user, cst.UnaryOperation):
@@ -272,7 +269,7 @@ class Flow:
         if isinstance(other, (cst.BaseString, cst.List, cst.Tuple, cst.BaseComp)):
             raise Refuse(OTHER)
         parts.check_operand(other, self.tensors, self._made, self.editor)
-        if self._is_tensor(other):
+        if parts.is_tensor(other, self.tensors, self._made, self.editor):
             self._replace(node, self._rounded(text, other))
             self._ends.append(other)
             return
@@ -282,16 +279,6 @@ class Flow:
         operator = self.editor.module.tree.code_for_node(user.operator)
         inner = f"{left}{operator}{right}"
         self.follow(user, f"({inner})" if user.lpar else inner)
-
-    def _is_tensor(self, node: cst.BaseExpression) -> bool:
-        """Whether ``node`` is a tensor, or arithmetic with a name that holds one from now on."""
-        if isinstance(node, cst.BinaryOperation):
-            return self._is_tensor(node.left) or self._is_tensor(node.right)
-        if isinstance(node, cst.UnaryOperation):
-            return self._is_tensor(node.expression)
-        if node in self._made or (isinstance(node, cst.Name) and node.value in self.tensors):
-            return True
-        return is_tensor_like(node, self.editor)
 
     def _unary(self, user: cst.UnaryOperation, text: str, kind: Kind) -> None:
         if isinstance(user.operator, cst.Not):

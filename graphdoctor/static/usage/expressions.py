@@ -160,9 +160,6 @@ class Expressions:
         self.visit(node)
         return TrackedObject(node, number=self.new_number())
 
-    def _call(self, node: cst.Call) -> TrackedObject:
-        return self.call(node)
-
     def _read(self, node: cst.Attribute) -> TrackedObject:
         return self.attribute(node, self.evaluate(node.value), node.attr.value)
 
@@ -172,9 +169,6 @@ class Expressions:
     def _sequence(self, node: cst.List | cst.Tuple) -> TrackedObject:
         items = tuple(self.evaluate(element.value) for element in node.elements)
         return TrackedObject(node, items=items, number=self.new_number())
-
-    def _comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.DictComp) -> TrackedObject:
-        return self.comprehension(node)
 
     def _lambda(self, node: cst.Lambda) -> TrackedObject:
         return TrackedObject(node, code=Function(node, self.frame.module, self.frame.scopes, self.frame.name))
@@ -403,7 +397,7 @@ class Expressions:
 
 
 _EVALUATE: dict[type[cst.CSTNode], Callable[[Expressions, Any], TrackedObject]] = {
-    cst.Call: Expressions._call,
+    cst.Call: lambda walker, node: walker.call(node),
     cst.Name: Expressions._name,
     cst.Attribute: Expressions._read,
     cst.Subscript: Expressions._element,
@@ -414,9 +408,7 @@ _EVALUATE: dict[type[cst.CSTNode], Callable[[Expressions, Any], TrackedObject]] 
     cst.List: Expressions._sequence,
     cst.Tuple: Expressions._sequence,
     cst.Dict: Expressions._dict,
-    cst.ListComp: Expressions._comprehension,
-    cst.GeneratorExp: Expressions._comprehension,
-    cst.DictComp: Expressions._comprehension,
+    **dict.fromkeys((cst.ListComp, cst.GeneratorExp, cst.DictComp), lambda walker, node: walker.comprehension(node)),
     cst.Lambda: Expressions._lambda,
     cst.BinaryOperation: Expressions._arithmetic,
     cst.BooleanOperation: Expressions._operands,
