@@ -57,6 +57,23 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import GIVE_NO_TENSOR, WITHOUT_TENSORS
 from ._shared import certainty, code, consequence
+from ._untraced_functions import (
+    ARRAYS,
+    AS_SUBCLASS,
+    DISABLING,
+    DISTRIBUTIONS,
+    DIVERGENCES,
+    GETTERS,
+    INSTEAD,
+    MADE_BEFORE,
+    OBJECTS,
+    OF_MATCHES,
+    OF_MODULES,
+    ON_SOME,
+    ONE_FORMULA,
+    UNTRACED,
+    WITH_LISTS,
+)
 
 CODE = "GD405"
 NAME = "untraceable-call"
@@ -66,92 +83,6 @@ GB_IDS = (
     "GB0008", "GB0116", "GB0124", "GB0208", "GB0294", "GB0467", "GB0001", "GB0292", "GB8335",
 )  # fmt: skip
 TORCH = ">=2.6"
-
-#: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
-UNTRACED = frozenset((
-    "hashlib", "uuid", "ctypes", "gc", "bisect", "zlib", "base64", "binascii", "secrets", "csv", "unicodedata",
-    "pickle", "cmath", "array", "signal", "atexit", "locale", "resource", "tracemalloc", "decimal.Decimal",
-    "decimal.getcontext",
-    "statistics.mean", "statistics.stdev", "statistics.mode", "statistics.variance", "statistics.pstdev",
-    "statistics.pvariance", "statistics.correlation", "statistics.covariance", "statistics.linear_regression",
-    "statistics.geometric_mean", "statistics.harmonic_mean", "statistics.median_grouped",
-    "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heappushpop", "heapq.heapreplace", "heapq.nlargest",
-    "heapq.nsmallest", "urllib.parse.quote", "urllib.parse.quote_plus", "urllib.parse.urlencode",
-    "urllib.parse.urljoin", "shlex.split", "calendar.monthrange", "types.MethodType",
-    "types.ModuleType", "types.new_class", "operator.indexOf",
-    "decimal.localcontext", "decimal.Context", "weakref.finalize", "opt_einsum.contract", "opt_einsum.contract_path",
-    "ast.literal_eval", "ast.parse",
-    "threading.get_ident", "threading.current_thread", "threading.active_count", "threading.local", "threading.Thread",
-    "threading.Lock", "threading.RLock", "threading.Event", "multiprocessing.cpu_count", "queue.Queue",
-    "concurrent.futures", "string.Template.substitute", "string.Formatter", "contextvars.ContextVar",
-    "contextvars.copy_context", "weakref.proxy", "functools.cmp_to_key", "functools.lru_cache", "functools.cache",
-    "itertools.combinations_with_replacement", "struct.calcsize", "fnmatch.fnmatch", "configparser.ConfigParser",
-    "argparse.ArgumentParser", "pprint.pformat", "dataclasses.make_dataclass", "enum.auto", "sys.getrefcount",
-    "sys.gettrace", "builtins.object", "builtins.dir", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
-    "numpy.isscalar", "numpy.vectorize", "numpy.datetime64", "numpy.testing", "numpy.allclose",
-    "numpy.polynomial", "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "pydantic.BaseModel",
-    "torch.utils.dlpack", "torch.from_dlpack", "torch.to_dlpack",
-    "triton.testing.do_bench", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
-    "torch.jit.isinstance", "torch.jit.fork", "torch.jit.wait", "torch.utils.checkpoint.checkpoint_sequential",
-    "torch._C._is_tracing", "numpy.random.SeedSequence", "numpy.random.RandomState",
-    "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
-    "torch.nn.GaussianNLLLoss.forward", "torch.Tensor.cov", "torch.Tensor.corrcoef",
-    "torch.distributions.Wishart", "torch.distributions.Binomial.entropy", "torch.distributions.Multinomial.entropy",
-    "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj", "torch.resize_as_",
-    "torch.is_conj", "torch.is_distributed", "torch.is_neg", "torch.is_same_size", "torch.is_signed",
-    "torch.is_storage", "torch.func.functionalize", "torch.func.linearize", "torch.distributions.VonMises.sample",
-    "torch.distributions.Binomial.enumerate_support", "torch.distributions.Binomial.perplexity",
-    "torch.distributions.Multinomial.perplexity", "torch.Tensor.dim_order",
-    "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
-    "torch.compiler.disable", "torch._dynamo.disable",
-    "re.finditer", "re.compile.finditer", "numpy.pad", "builtins.str.maketrans", "torch.utils.data",
-))  # fmt: skip
-
-#: What keeps a function out of compilation.
-DISABLING = ("torch.compiler.disable", "torch._dynamo.disable")
-
-#: Objects that other code made, and whose call is not traced.
-OBJECTS = frozenset({"typing.NewType.__call__"})
-
-#: Callables that are traced where the trace makes them, and not where they come from outside.
-GETTERS = ("operator.attrgetter.__call__", "operator.itemgetter.__call__", "operator.methodcaller.__call__")
-
-#: Functions that are traced with a list or tuple, and not with what is made item by item.
-WITH_LISTS = frozenset({"math.prod", "math.fsum"})
-
-#: What looks up a formula for two classes of distributions, and keeps it.
-DIVERGENCES = ("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
-
-#: Distributions for which torch has one formula; for others, such as those of the exponential family, it has several.
-ONE_FORMULA = frozenset((
-    "Categorical", "Cauchy", "Geometric", "Laplace", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Uniform",
-))  # fmt: skip
-
-#: Classes whose objects are traced where they were made before.
-MADE_BEFORE = frozenset({"types.SimpleNamespace"})
-
-#: What makes numpy arrays: of numbers Dynamo makes tensors, of objects it cannot.
-ARRAYS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "empty", "full", "ones", "zeros"))
-
-#: Those that break on some versions of torch only.
-ON_SOME = {
-    "torch.nn.init.trunc_normal_": ">=2.13",
-    "builtins.pow": "<2.15",
-    "torch._C._is_tracing": "<2.15",
-    "torch.clear_autocast_cache": "<2.12",
-    "torch.backends.cuda.SDPAParams": "<2.15",
-}
-
-DISTRIBUTIONS = frozenset({"torch.distributions"})
-
-#: The method that only matches of `re` have, and whose dict is none that a trace takes for a constant.
-OF_MATCHES = ".groupdict"
-
-#: Methods of a module that put a hook on it, and the one that copies other parameters into it.
-OF_MODULES = (
-    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
-    "register_full_backward_pre_hook", "load_state_dict",
-)  # fmt: skip
 
 BREAKS = (
     """\
@@ -967,7 +898,7 @@ def watches(name: str) -> bool:
         or name.startswith(("operator.", EXTENSION))
         or name in DIVERGENCES
         or name in ARRAYS
-        or name == _AS_SUBCLASS
+        or name == AS_SUBCLASS
         or name in WITH_LISTS
         or name.rpartition(".")[2] in OF_MODULES
         or within(name, packages)
@@ -1027,7 +958,7 @@ def _is_getter_from_outside(event: Call) -> bool:
 
 def _makes_plain(event: Call) -> bool:
     """A plain tensor made of one of a subclass; Dynamo traces only the other way."""
-    return event.qualname == _AS_SUBCLASS and event.args[-1:] == (External("torch.Tensor"),)
+    return event.qualname == AS_SUBCLASS and event.args[-1:] == (External("torch.Tensor"),)
 
 
 def _goes_through_iterator(event: Call) -> bool:
@@ -1124,26 +1055,10 @@ def _suggestion(name: str) -> str:
         return (
             f"call the method by its name (`a.__{name.removeprefix('operator.')}__(b)`), or use what the object holds"
         )
-    if name in WITH_LISTS:
-        return "give it a list"
+    if name in INSTEAD:
+        return INSTEAD[name]
     if name.startswith("opt_einsum."):
         return "use `torch.einsum`, which is traced, and finds a good order with opt_einsum where that is installed"
-    if name in OBJECTS:
-        return "pass the value as it is, or use `typing.cast`, which is traced"
-    if name in MADE_BEFORE:
-        return "give a dict, a named tuple or an object of a dataclass, which are traced"
-    if name == "torch.autograd.Variable":
-        return "write `x.detach()`, which is what `Variable(x)` has given since torch 0.4"
-    if name in ("numpy.ndim", "numpy.size"):
-        return f"read the attribute `{name.removeprefix('numpy.')}` of the array, which is traced"
-    if name in DISABLING:
-        return "define the function outside the compiled code, and keep it out of compilation there"
-    if name == "builtins.pow":
-        return "write it with the operator `**`"
-    if name == _AS_SUBCLASS:
-        return "make the tensor plain before the compiled call"
-    if name == "pydantic.BaseModel":
-        return "check the values before the compiled call, and pass them as they are"
     if name.endswith(".load_state_dict"):
         return "call it outside the compiled code, or copy each parameter: `p.copy_(other)` under `torch.no_grad()`"
     if within(name, DISTRIBUTIONS):
@@ -1152,7 +1067,6 @@ def _suggestion(name: str) -> str:
 
 
 _OBJECT = External("builtins.object")
-_AS_SUBCLASS = "torch.Tensor.as_subclass"
 
 
 def _is_untraced(name: str) -> bool:

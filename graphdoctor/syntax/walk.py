@@ -54,9 +54,8 @@ class _Below(dict[type, Callable[[cst.CSTNode], tuple[Any, ...]] | None]):
     def __missing__(self, kind: type) -> Callable[[cst.CSTNode], tuple[Any, ...]] | None:
         texts = [f.name for f in dataclasses.fields(kind) if f.type in (str, "str")]
         names = [name for name in fields(kind) if name not in texts]
-        # With one name only, attrgetter gives no tuple.
-        one = (lambda node: (getattr(node, names[0]),)) if len(names) == 1 else None
-        self[kind] = one if one is not None else attrgetter(*names) if names else None
+        # With one name only, attrgetter gives no tuple. ``__doc__`` is a text, and no node stands in it.
+        self[kind] = attrgetter(*names, *(("__doc__",) if len(names) == 1 else ())) if names else None
         return self[kind]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from graphdoctor.rules.untraceable_call import ONE_FORMULA
+from graphdoctor.rules._untraced_functions import ONE_FORMULA
 
 from graphdoctor.lint.engine import analyse
 

@@ -7,7 +7,8 @@ What a call inside the arguments runs is what the interpreter found it to be; wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import libcst as cst
 
@@ -22,14 +23,11 @@ from graphdoctor.syntax.walk import walk
 _BY_INDEX = ("__getitem__", "__missing__", "defaultdict")
 _BY_TRUTH = ("__bool__",)
 _BY_HASH = ("__hash__", "__eq__")
-_HASHING = (cst.Set, cst.Dict, cst.SetComp, cst.DictComp)
 _BY_OPERATOR = re.compile(
     r"__(?<!\w__)([ri]?(add|sub|mul|matmul|truediv|floordiv|mod|pow|and|or|xor|[lr]shift)"
     r"|neg|pos|invert|eq|ne|lt|le|gt|ge|contains|hash)__"
 )
 _Known = dict[int, ArgumentCall]
-_OPERATORS = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
-_TRUTHS = (cst.IfExp, cst.BooleanOperation, cst.Not, cst.CompIf)
 
 
 def trace(code: Sequence[cst.CSTNode], values: Sequence[Value], inner: Sequence[ArgumentCall], editor: Editor) -> str:
@@ -40,42 +38,79 @@ def trace(code: Sequence[cst.CSTNode], values: Sequence[Value], inner: Sequence[
     if any(runs_code(value, BY_TEXT, editor) for value in values):
         return ", ".join(editor.code(node.value if isinstance(node, cst.Arg) else node) for node in code)
     known = {id(call.node): call for call in inner}
-    return next((editor.code(node) for node in _traces(code, known, editor)), "")
+    nodes = (node for part in code for node in walk(part))
+    return next((editor.code(t) for node in nodes if (t := _traced(node, known, editor)) is not None), "")
 
 
-def _traces(code: Sequence[cst.CSTNode], known: _Known, editor: Editor) -> Iterator[cst.CSTNode]:
-    for node in (n for part in code for n in walk(part)):
-        if isinstance(node, cst.Call):
-            call = known.get(id(node))
-            computes = is_quiet(call, editor) if call is not None else is_plain(node, editor)
-            if not computes or (called(node) == "format" and defines(BY_TEXT, editor)):
-                yield node
-        elif isinstance(node, cst.Attribute):
-            is_property = not _is_called(node, editor) and editor.defines_function(node.attr.value)
-            if is_property or defines(BY_NAME, editor):
-                yield node
-        elif isinstance(node, cst.Subscript):
-            if defines(_BY_INDEX, editor) and not _is_shape(node.value):
-                yield node
-        elif isinstance(node, _OPERATORS):
-            makes_text = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
-            if editor.module.has(_BY_OPERATOR) or (makes_text and defines(BY_TEXT, editor)):
-                yield node
-            for part in node.comparisons if isinstance(node, cst.Comparison) else ():
-                if isinstance(part.operator, (cst.In, cst.NotIn)) and not _lasts(part.comparator, editor):
-                    yield part.comparator
-        elif isinstance(node, _HASHING) and defines(_BY_HASH, editor):
-            yield node
-        elif isinstance(node, _TRUTHS):
-            if defines(_BY_TRUTH, editor):
-                yield node
-        elif isinstance(node, cst.FormattedStringExpression):
-            if defines(BY_TEXT, editor) and not _is_shape(node.expression):
-                yield node.expression
-        elif isinstance(node, (cst.CompFor, cst.StarredElement)) or (isinstance(node, cst.Arg) and node.star == "*"):
-            over = node.iter if isinstance(node, cst.CompFor) else node.value
-            if not _lasts(over, editor):
-                yield over
+def _traced(node: cst.CSTNode, known: _Known, editor: Editor) -> cst.CSTNode | None:
+    """``node``, or the part of it that may leave a trace, without what the nodes below do."""
+    if isinstance(node, cst.Call):
+        return _call(node, known, editor)
+    return _OTHERS[type(node)](node, editor) if type(node) in _OTHERS else None
+
+
+def _call(node: cst.Call, known: _Known, editor: Editor) -> cst.CSTNode | None:
+    call = known.get(id(node))
+    is_silent = is_quiet(call, editor) if call is not None else is_plain(node, editor)
+    return node if not is_silent or (called(node) == "format" and defines(BY_TEXT, editor)) else None
+
+
+def _attribute(node: cst.Attribute, editor: Editor) -> cst.CSTNode | None:
+    is_property = not _is_called(node, editor) and editor.defines_function(node.attr.value)
+    return node if is_property or defines(BY_NAME, editor) else None
+
+
+def _subscript(node: cst.Subscript, editor: Editor) -> cst.CSTNode | None:
+    return node if defines(_BY_INDEX, editor) and not _is_shape(node.value) else None
+
+
+def _arithmetic(node: cst.BinaryOperation | cst.UnaryOperation, editor: Editor) -> cst.CSTNode | None:
+    makes_text = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
+    return node if editor.module.has(_BY_OPERATOR) or (makes_text and defines(BY_TEXT, editor)) else None
+
+
+def _comparison(node: cst.Comparison, editor: Editor) -> cst.CSTNode | None:
+    if editor.module.has(_BY_OPERATOR):
+        return node
+    searched = (part.comparator for part in node.comparisons if isinstance(part.operator, (cst.In, cst.NotIn)))
+    return next((each for each in searched if not _lasts(each, editor)), None)
+
+
+def _shown(node: cst.FormattedStringExpression, editor: Editor) -> cst.CSTNode | None:
+    return node.expression if defines(BY_TEXT, editor) and not _is_shape(node.expression) else None
+
+
+def _hashed(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
+    return node if defines(_BY_HASH, editor) else None
+
+
+def _tested(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
+    return node if defines(_BY_TRUTH, editor) else None
+
+
+def _loop(node: cst.CompFor, editor: Editor) -> cst.CSTNode | None:
+    return None if _lasts(node.iter, editor) else node.iter
+
+
+def _unpacked(node: cst.StarredElement | cst.Arg, editor: Editor) -> cst.CSTNode | None:
+    is_iterated = isinstance(node, cst.StarredElement) or node.star == "*"
+    return node.value if is_iterated and not _lasts(node.value, editor) else None
+
+
+#: What evaluates a node and may leave a trace, beside calls.
+_OTHERS: dict[type[cst.CSTNode], Callable[[Any, Editor], cst.CSTNode | None]] = {
+    cst.Attribute: _attribute,
+    cst.Subscript: _subscript,
+    cst.BinaryOperation: _arithmetic,
+    cst.UnaryOperation: _arithmetic,
+    cst.Comparison: _comparison,
+    cst.FormattedStringExpression: _shown,
+    cst.CompFor: _loop,
+    cst.StarredElement: _unpacked,
+    cst.Arg: _unpacked,
+    **dict.fromkeys((cst.Set, cst.Dict, cst.SetComp, cst.DictComp), _hashed),
+    **dict.fromkeys((cst.IfExp, cst.BooleanOperation, cst.Not, cst.CompIf), _tested),
+}
 
 
 def _is_called(node: cst.Attribute, editor: Editor) -> bool:

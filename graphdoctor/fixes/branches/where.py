@@ -46,6 +46,17 @@ class _Case:
 
 
 @dataclass(frozen=True)
+class _Test:
+    """The condition of one choice."""
+
+    node: cst.BaseExpression
+    #: It is the first of its chain.
+    is_first: bool = True
+    #: The name that holds it, where it was computed before.
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class _Side:
     """A value to choose: its code, which may itself be a choice, and what is proved of it."""
 
@@ -81,7 +92,7 @@ class _Chooser:
         if isinstance(node.orelse, cst.IfExp) or isinstance(node.body, cst.IfExp):
             raise Refuse("conditional expressions are nested; write them as one if chain")
         other = _Side(self.editor.code(node.orelse), node.orelse, term(node.orelse, self.editor))
-        return self.editor.replace(node, self._choose(node.test, self._side(node.body), other).text)
+        return self.editor.replace(node, self._choose(_Test(node.test), self._side(node.body), other).text)
 
     def statement(self, node: cst.If | cst.Match) -> Edit:
         """An ``if`` or ``match`` statement whose arms all assign the same names, or all return."""
@@ -125,9 +136,8 @@ class _Chooser:
             value, last = small.value, following
         chosen = self._side(value)
         for case in reversed(cases):
-            chosen = self._choose(
-                case.test, self._side(branch_arms.returned_value(case.body)), chosen, case is cases[0]
-            )
+            returned = self._side(branch_arms.returned_value(case.body))
+            chosen = self._choose(_Test(case.test, case is cases[0]), returned, chosen)
         comments = self._comments(*nodes, *([last] if last is not nodes[-1] else []))
         line = self._line(indent, "return ", chosen.text)
         return self.editor.replace_span(nodes[0], last, self.editor.lines(indent, *comments, line))
@@ -156,7 +166,7 @@ class _Chooser:
                 sides.append(self._previous(node, target, blocks))
             chosen = sides[-1]
             for case, arm in zip(reversed(cases), reversed(sides[:-1]), strict=True):
-                chosen = self._choose(case.test, arm, chosen, case is cases[0], tests[case], target)
+                chosen = self._choose(_Test(case.test, case is cases[0], tests[case]), arm, chosen, target)
             lines.append(self._line(indent, f"{target} = ", chosen.text))
         return self.editor.replace(node, self.editor.lines(indent, *lines))
 
@@ -184,7 +194,7 @@ class _Chooser:
         condition, values = self.conditions.split(test), made.in_place
         (name,) = values
         self._check_targets(node, [name])
-        self._judge(test, self._side(values[name]), self._previous(node, name, [values]), True, name)
+        self._judge(_Test(test), self._side(values[name]), self._previous(node, name, [values]), name)
         inside = indent + self.editor.indent if condition.python else indent
         lines = [self._line(inside, f"{helper} = ", self.editor.code(value)) for helper, value in made.helpers.items()]
         chosen = condition.without_dimensions(condition.tensor)
@@ -207,40 +217,32 @@ class _Chooser:
     def _side(self, value: cst.BaseExpression) -> _Side:
         return _Side(self.editor.code(value), value, term(value, self.editor))
 
-    def _choose(
-        self,
-        test: cst.BaseExpression,
-        taken: _Side,
-        other: _Side,
-        is_first: bool = True,
-        name: str = "",
-        target: str = "",
-    ) -> _Side:
+    def _choose(self, test: _Test, taken: _Side, other: _Side, target: str = "") -> _Side:
         """``torch.where(test, taken, other)``, after the Python part of the test if it has one.
 
-        ``name`` holds the test when it was computed before. A test that is known to be no tensor data stays Python.
+        A test that is known to be no tensor data stays Python.
         """
-        if self._is_python(test):
-            return replace(taken, text=f"({taken.text} if {self.editor.code(test)} else {other.text})")
-        condition = self.conditions.split(test)
-        self._judge(test, taken, other, is_first, target)
-        text = f"torch.where({name or condition.without_dimensions(condition.tensor)}, {taken.text}, {other.text})"
+        if self._is_python(test.node):
+            return replace(taken, text=f"({taken.text} if {self.editor.code(test.node)} else {other.text})")
+        condition = self.conditions.split(test.node)
+        self._judge(test, taken, other, target)
+        text = f"torch.where({test.name or condition.without_dimensions(condition.tensor)}, {taken.text}, {other.text})"
         return replace(taken, text=f"({text} if {condition.python} else {other.text})" if condition.python else text)
 
-    def _judge(self, test: cst.BaseExpression, taken: _Side, other: _Side, is_first: bool, target: str) -> None:
+    def _judge(self, test: _Test, taken: _Side, other: _Side, target: str) -> None:
         """Refuse what cannot be computed when Python would not, and note what may change when it is."""
         for side in (taken, other):
             branch_arms.check(side.value, self.editor)
             self.risks.extend(branch_arms.risks(side.value, self.editor))
         if is_number(taken.value, self.editor) and is_number(other.value, self.editor):
             self.risks.append("Python numbers become tensors of torch's default dtype")
-        skipped = [test] if not is_first else self._also_computed(test)
+        skipped = self._also_computed(test.node) if test.is_first else [test.node]
         for operand in skipped:
             branch_arms.check_calls(operand, self.editor)
             self.risks.extend(branch_arms.risks(operand, self.editor))
         if "." in target:
             self.risks.append(f"`{target}` keeps the result, with what its gradient needs, beyond this call")
-        choice = Choice(test, taken.term, other.term, is_first)
+        choice = Choice(test.node, taken.term, other.term, test.is_first)
         self.unproved.extend(unproved(choice, target, self.branch, self.editor))
 
     def _also_computed(self, test: cst.BaseExpression) -> list[cst.BaseExpression]:

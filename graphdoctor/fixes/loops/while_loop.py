@@ -30,6 +30,23 @@ class _Step:
     is_name: bool
 
 
+@dataclass(frozen=True)
+class _Round:
+    """One round of the loop: its condition as code, and what it assigns before and after the condition."""
+
+    condition: str
+    before: Sequence[_Step]
+    after: Sequence[_Step]
+    #: The names that go from round to round, and those of them that count.
+    carried: Sequence[str]
+    counted: Sequence[str]
+
+    @property
+    def steps(self) -> Sequence[_Step]:
+        """All that it assigns."""
+        return (*self.before, *self.after)
+
+
 def loop_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``while t(x): x = f(x)`` and ``while True: ... if t(x): break``, whose names are tensors that keep their shape.
 
@@ -48,16 +65,16 @@ def loop_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             raise Refuse(f"`{editor.code(call)}` may have side effects")
     text = negate(text) if found.leaves else text
     before, after = _steps(found.before, editor), _steps(found.after, editor)
-    carried = _carried(found, [*before, *after], editor)
+    one = _Round(text, before, after, _carried(found, [*before, *after], editor), counted)
     if len(after) == 1 and not before and not counted and found.returned is None:
         ((name,), value) = after[0].names, after[0].value
         edit = editor.replace(
             found.node, f"({name},) = torch.while_loop(lambda {name}: {text}, lambda {name}: ({value},), ({name},))"
         )
     else:
-        edit = editor.replace(found.node, _with_functions(found, text, before, after, carried, counted, editor))
+        edit = editor.replace(found.node, _with_functions(found, one, editor))
     # Measured on torch 2.13: a loop of no rounds gives half of the gradient.
-    names = " and ".join(f"`{name}`" for name in carried)
+    names = " and ".join(f"`{name}`" for name in one.carried)
     reason = (
         f"The body must keep the shape and dtype of {names}; in eager `torch.while_loop` compiles the loop, and "
         "gradients are wrong where it does not run at all."
@@ -121,34 +138,28 @@ def _params(function: cst.FunctionDef) -> Sequence[cst.Param]:
     return [node for node in walk(function.params) if isinstance(node, cst.Param)]
 
 
-def _with_functions(
-    found: WhileLoop,
-    text: str,
-    before: Sequence[_Step],
-    after: Sequence[_Step],
-    carried: Sequence[str],
-    counted: Sequence[str],
-    editor: Editor,
-) -> str:
+def _with_functions(found: WhileLoop, one: _Round, editor: Editor) -> str:
     """The loop by two local functions. A round must not return one of its inputs, so what may be one is copied."""
     goes_on, one_round = editor.fresh("goes_on"), editor.fresh("one_round")
-    arguments = ", ".join(carried)
-    copied = {name for step in (*before, *after) if step.is_name for name in step.names}
+    carried, arguments = one.carried, ", ".join(one.carried)
+    copied = {name for step in one.steps if step.is_name for name in step.names}
     returned = ", ".join(f"{name}.clone()" if name in copied else name for name in carried)
     comma = "," if len(carried) == 1 else ""
-    tensors = [name for name in carried if name not in counted]
-    if counted and not tensors:
+    tensors = [name for name in carried if name not in one.counted]
+    if one.counted and not tensors:
         raise Refuse("only a counter is carried from iteration to iteration")
-    first = [f"{name} = torch.tensor({name}, device={tensors[0]}.device)" for name in counted]
-    first += [f"{line}.clone()" if step.is_name else line for step, line in zip(before, _lines(before), strict=True)]
+    first = [f"{name} = torch.tensor({name}, device={tensors[0]}.device)" for name in one.counted]
+    first += [
+        f"{line}.clone()" if step.is_name else line for step, line in zip(one.before, _lines(one.before), strict=True)
+    ]
     lines = [
         *first,
         *([""] if first else []),
         f"def {goes_on}({arguments}):",
-        f"\treturn {text}",
+        f"\treturn {one.condition}",
         "",
         f"def {one_round}({arguments}):",
-        *(f"\t{line}" for line in (*_lines(after), *_lines(before))),
+        *(f"\t{line}" for line in (*_lines(one.after), *_lines(one.before))),
         f"\treturn {returned}{comma}",
         "",
         f"{arguments}{comma} = torch.while_loop({goes_on}, {one_round}, ({arguments}{comma}))",

@@ -71,8 +71,12 @@ class Flow:
         user = self.editor.parent(node)
         if isinstance(user, cst.ComparisonTarget):
             user = self.editor.parent(user)
-        if not isinstance(user, (cst.BinaryOperation, cst.UnaryOperation, cst.AugAssign, cst.Arg, cst.Assign)):
+        if not self._computed(user, node, text, kind):
             self._ends.append(None)
+            self._used(user, node, text, kind)
+
+    def _computed(self, user: cst.CSTNode | None, node: cst.BaseExpression, text: str, kind: Kind) -> bool:
+        """Go on with arithmetic, a call or an assignment, which note where the number ends; False if it is none."""
         if isinstance(user, cst.BinaryOperation):
             self._operand(user, node, text, kind)
         elif isinstance(user, cst.UnaryOperation):
@@ -83,10 +87,14 @@ class Flow:
             self._argument(user, node, text, kind)
         elif isinstance(user, cst.Assign):
             self._assigned(user, node, text, kind)
-        elif isinstance(user, (cst.Element, cst.ListComp)):
+        else:
+            return False
+        return True
+
+    def _used(self, user: cst.CSTNode | None, node: cst.BaseExpression, text: str, kind: Kind) -> None:
+        """Go on with what uses the number in another way. Raises Refuse where that needs a number of Python."""
+        if isinstance(user, (cst.Element, cst.ListComp)):
             self._element(user, node, text)
-        elif isinstance(user, cst.BooleanOperation):
-            raise Refuse("Python's and/or of the number gives one of its operands")
         elif isinstance(user, cst.Return):
             self._returned(node, text, kind)
         elif isinstance(user, cst.Comparison):
@@ -97,6 +105,8 @@ class Flow:
             self.edits += parts.part(node, text, self.editor)
         elif isinstance(user, cst.Index):
             self._replace(*parts.element(node, text, self.hit, self.editor))
+        elif isinstance(user, cst.BooleanOperation):
+            raise Refuse("Python's and/or of the number gives one of its operands")
         else:
             raise Refuse(OTHER)
 
@@ -147,21 +157,23 @@ class Flow:
         elif isinstance(user, (cst.For, cst.CompFor)):
             self._looped(user, user.target)
         elif isinstance(user, cst.Arg):
-            call = self.editor.parent(user)
-            if not isinstance(call, cst.Call):
-                raise Refuse(OTHER)
-            name, loop = called(call), self.editor.parent(call)
-            is_name = isinstance(call.func, cst.Name)
-            if is_name and name in ("enumerate", "zip") and isinstance(loop, (cst.For, cst.CompFor)):
-                self._looped(loop, parts.target_beside(user, call, loop))
-            elif is_name and name in ("max", "min", "sum") and len(call.args) == 1:
-                self.follow(call, self.editor.code(call))
-            elif name not in ("tensor", "stack", "len") or len(call.args) != 1:
-                raise Refuse(parts.ARGUMENT)
-        elif isinstance(user, cst.Attribute) and user.attr.value == "append":
-            return
-        else:
+            self._list_passed(user)
+        elif not isinstance(user, cst.Attribute) or user.attr.value != "append":
             raise Refuse(OTHER)
+
+    def _list_passed(self, arg: cst.Arg) -> None:
+        """The list is an argument: of a function that takes numbers and tensors alike."""
+        call = self.editor.parent(arg)
+        if not isinstance(call, cst.Call):
+            raise Refuse(OTHER)
+        name, loop = called(call), self.editor.parent(call)
+        is_name = isinstance(call.func, cst.Name)
+        if is_name and name in ("enumerate", "zip") and isinstance(loop, (cst.For, cst.CompFor)):
+            self._looped(loop, parts.target_beside(arg, call, loop))
+        elif is_name and name in ("max", "min", "sum") and len(call.args) == 1:
+            self.follow(call, self.editor.code(call))
+        elif name not in ("tensor", "stack", "len") or len(call.args) != 1:
+            raise Refuse(parts.ARGUMENT)
 
     def _looped(self, loop: cst.For | cst.CompFor, target: cst.BaseExpression) -> None:
         """A loop goes over the elements, of which ``target`` is one."""
@@ -257,7 +269,7 @@ class Flow:
         if isinstance(other, (cst.BaseString, cst.List, cst.Tuple, cst.BaseComp)):
             raise Refuse(OTHER)
         parts.check_operand(other, self.tensors, self._made, self.editor)
-        if self._is_tensor(other):
+        if parts.is_tensor(other, self.tensors, self._made, self.editor):
             self._replace(node, self._rounded(text, other))
             self._ends.append(other)
             return
@@ -267,16 +279,6 @@ class Flow:
         operator = self.editor.module.tree.code_for_node(user.operator)
         inner = f"{left}{operator}{right}"
         self.follow(user, f"({inner})" if user.lpar else inner)
-
-    def _is_tensor(self, node: cst.BaseExpression) -> bool:
-        """Whether ``node`` is a tensor, or arithmetic with a name that holds one from now on."""
-        if isinstance(node, cst.BinaryOperation):
-            return self._is_tensor(node.left) or self._is_tensor(node.right)
-        if isinstance(node, cst.UnaryOperation):
-            return self._is_tensor(node.expression)
-        if node in self._made or (isinstance(node, cst.Name) and node.value in self.tensors):
-            return True
-        return is_tensor_like(node, self.editor)
 
     def _unary(self, user: cst.UnaryOperation, text: str, kind: Kind) -> None:
         if isinstance(user.operator, cst.Not):

@@ -13,7 +13,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.purity import called
-from graphdoctor.fixes.analysis.types import may_be_array
+from graphdoctor.fixes.analysis.types import is_tensor_like, may_be_array
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.loop_steps import is_place
@@ -51,6 +51,17 @@ def check_operand(other: cst.BaseExpression, tensors: Set[str], made: Set[cst.CS
     """Refuse arrays of numpy, but what is a tensor from now on: one of ``made``, or a name among ``tensors``."""
     if not names(other) & tensors and other not in made and may_be_array(other, editor):
         raise Refuse("the number is joined with an array of numpy, which takes no tensor")
+
+
+def is_tensor(node: cst.BaseExpression, tensors: Set[str], made: Set[cst.CSTNode], editor: Editor) -> bool:
+    """Whether ``node`` is a tensor, one of ``made``, or arithmetic with a name among ``tensors``."""
+    if isinstance(node, cst.BinaryOperation):
+        return any(is_tensor(side, tensors, made, editor) for side in (node.left, node.right))
+    if isinstance(node, cst.UnaryOperation):
+        return is_tensor(node.expression, tensors, made, editor)
+    if node in made or (isinstance(node, cst.Name) and node.value in tensors):
+        return True
+    return is_tensor_like(node, editor)
 
 
 def element(node: cst.CSTNode, text: str, hit: Hit, editor: Editor) -> tuple[cst.Subscript, str]:

@@ -59,6 +59,7 @@ def verify(
     changing = changing_alone(trial, trials)
     graded = (grading.finding(f, trial, trials, before, reasons, changing, minimal) for f in findings)
     proved = _together(tuple(graded), trials)
+    rest = [*_assumed(proved), *_left_out(reasons, overlapping), *_sufficient(trial, minimal)]
     verification = Verification(
         fixes=tuple(f.fingerprint for f in trial.applied),
         graphs=max((run.graphs for run in trial.runs), default=0),
@@ -66,7 +67,7 @@ def verify(
         fullgraph_passes=trial.fullgraph,
         numerics=trial.numerics,
         grade=_grade(trial),
-        detail=" ".join(_details(trial, before, reasons, overlapping, minimal, proved, texts)),
+        detail=" ".join([*_outcome(trial, before, reasons, proved), *_next_breaks(trial, before, texts), *rest]),
         minimal=None if minimal is None else tuple(f.fingerprint for f in minimal),
         dropped=tuple(Dropped(f.fingerprint, reason) for f, reason in reasons.items()),
     )
@@ -210,36 +211,39 @@ def _grade(trial: Trial) -> Grade:
     return "setup-required" if trial.breaks or by_setting else "general"
 
 
-def _details(
-    trial: Trial,
-    before: Sequence[DynamicRun],
-    reasons: Mapping[Finding, str],
-    overlapping: Sequence[Finding],
-    minimal: Sequence[Finding] | None,
-    proved: Sequence[Finding],
-    texts: Mapping[str, str],
+def _outcome(
+    trial: Trial, before: Sequence[DynamicRun], reasons: Mapping[Finding, str], proved: Sequence[Finding]
 ) -> Iterable[str]:
+    """How many breaks there were, or that no fix is left, and how many of the fixes are unsafe."""
     applied = {f.fingerprint for f in trial.applied}
     unsafe = sum(f.fix is not None and label(f.fix) == "unsafe" for f in proved if f.fingerprint in applied)
     if trial.applied:
         yield f"Before: {_plural(len(break_places(before)), 'graph break')}."
     else:
         yield f"No fix is offered: {_plural(len(reasons), 'fix was', 'fixes were')} tried and dropped."
-    if unsafe:
-        yield (
-            f"{unsafe} of the fixes {'is' if unsafe == 1 else 'are'} unsafe."
-            if len(applied) > 1
-            else "The fix is unsafe."
-        )
+    if unsafe and len(applied) > 1:
+        yield f"{unsafe} of the fixes {'is' if unsafe == 1 else 'are'} unsafe."
+    elif unsafe:
+        yield "The fix is unsafe."
+
+
+def _assumed(proved: Sequence[Finding]) -> Iterable[str]:
+    """For what inputs the fixes are verified."""
     verified = (f.fix for f in proved if f.fix is not None and label(f.fix) == "verified")
-    if next_lines := _next_breaks(trial, before, texts)[:_SHOWN]:
-        yield f"With the fixes, the code breaks next at {' and '.join(f'`{line}`' for line in next_lines)}."
     if held := next((fix.assumes for fix in verified if fix.assumes), ""):
         yield f"Verified for {held}."
+
+
+def _left_out(reasons: Mapping[Finding, str], overlapping: Sequence[Finding]) -> Iterable[str]:
+    """The fixes that were dropped or not tried."""
     for reason in dict.fromkeys(reasons.values()):
         yield f"Dropped: {', '.join(_place(f) for f, each in reasons.items() if each == reason)}: {reason}."
     if overlapping:
         yield f"Not tried, because they overlap other fixes: {', '.join(map(_place, overlapping))}."
+
+
+def _sufficient(trial: Trial, minimal: Sequence[Finding] | None) -> Iterable[str]:
+    """The fixes that fullgraph=True needs, where it needs not all."""
     if minimal is not None and len(minimal) < len(trial.applied):
         suffice = _plural(len(minimal), "fix suffices", "fixes suffice")
         yield f"For fullgraph=True {suffice}: {', '.join(map(_place, minimal))}." if minimal else _PASSES
@@ -249,12 +253,14 @@ def _details(
 _SHOWN = 2
 
 
-def _next_breaks(trial: Trial, before: Sequence[DynamicRun], texts: Mapping[str, str]) -> list[str]:
+def _next_breaks(trial: Trial, before: Sequence[DynamicRun], texts: Mapping[str, str]) -> Iterable[str]:
     """The lines of your code that break with the fixes, where the original did not come so far."""
     known = {_line(entry, texts) for run in before for entry in run.breaks}
     fixed = fixed_texts(texts, trial.applied)
     now = [_line(entry, fixed) for run in trial.runs for entry in run.breaks if entry.owner == "own"]
-    return [line for line in dict.fromkeys(now) if line and line not in known]
+    lines = [line for line in dict.fromkeys(now) if line and line not in known]
+    if lines:
+        yield f"With the fixes, the code breaks next at {' and '.join(f'`{line}`' for line in lines[:_SHOWN])}."
 
 
 def _line(entry: Break, texts: Mapping[str, str]) -> str:

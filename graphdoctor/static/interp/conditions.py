@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -181,7 +181,7 @@ def _sampled(value: Value) -> bool | None:
     return bool(value.sample) if isinstance(value, PythonValue) and value.sample is not None else None
 
 
-#: Comparisons of types, and whether each is true of equal types.
+#: Comparisons with None or of types, and whether each is true of equal ones.
 _SAME: dict[type[cst.CSTNode], bool] = {cst.Is: True, cst.Equal: True, cst.IsNot: False, cst.NotEqual: False}
 
 
@@ -191,34 +191,43 @@ _MOST_TEXTS = 6
 
 def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:
     """Narrow names, attributes and items of constant keys to the values for which ``test`` is ``positive``."""
-    # By class, not ``isinstance``, which is slow for the abstract base classes that libcst's nodes are.
-    if type(test) in (cst.Name, cst.Attribute, cst.Subscript):
-        if positive:
-            _narrow_to(interpreter, test, lambda v: v != Const(None) and v != Const(False))
-    elif type(test) is cst.UnaryOperation:
-        if type(test.operator) is cst.Not:
-            narrow(interpreter, test.expression, not positive)
-    elif type(test) is cst.BooleanOperation:
-        if (type(test.operator) is cst.And) == positive:
-            narrow(interpreter, test.left, positive)
-            narrow(interpreter, test.right, positive)
-        elif positive:
-            _narrow_either(interpreter, test)
-    elif type(test) is cst.Comparison and len(test.comparisons) == 1:
-        part = test.comparisons[0]
-        operator = type(part.operator)
-        if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and _is_none(part.comparator):
-            none = (operator in (cst.Is, cst.Equal)) == positive
-            _narrow_to(interpreter, test.left, lambda v: _may_be_none(v) if none else v != Const(None), none)
-        elif operator in (cst.In, cst.NotIn) and (operator is cst.In) == positive:
-            _narrow_to_texts(interpreter, test.left, part.comparator)
-        elif operator in _SAME and (asked := _asked_for_type(test.left)) is not None:
-            wanted = expressions.evaluate(interpreter, part.comparator)
-            _narrow_to_class(interpreter, asked, wanted, _SAME[operator] == positive)
-    elif type(test) is cst.Call:
-        _narrow_call(interpreter, test, positive)
-    elif type(test) is cst.NamedExpr:
-        narrow(interpreter, test.target, positive)
+    if type(test) in _NARROWING:
+        _NARROWING[type(test)](interpreter, test, positive)
+
+
+def _narrow_value(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:
+    if positive:
+        _narrow_to(interpreter, test, lambda v: v != Const(None) and v != Const(False))
+
+
+def _narrow_not(interpreter: Interpreter, test: cst.UnaryOperation, positive: bool) -> None:
+    if type(test.operator) is cst.Not:
+        narrow(interpreter, test.expression, not positive)
+
+
+def _narrow_operands(interpreter: Interpreter, test: cst.BooleanOperation, positive: bool) -> None:
+    if (type(test.operator) is cst.And) == positive:
+        narrow(interpreter, test.left, positive)
+        narrow(interpreter, test.right, positive)
+    elif positive:
+        _narrow_either(interpreter, test)
+
+
+def _narrow_compared(interpreter: Interpreter, test: cst.Comparison, positive: bool) -> None:
+    if len(test.comparisons) != 1:
+        return
+    operator, other = type(test.comparisons[0].operator), test.comparisons[0].comparator
+    holds = operator in _SAME and _SAME[operator] == positive
+    if operator in _SAME and _is_none(other):
+        _narrow_to(interpreter, test.left, lambda v: _may_be_none(v) if holds else v != Const(None), holds)
+    elif operator in (cst.In, cst.NotIn) and (operator is cst.In) == positive:
+        _narrow_to_texts(interpreter, test.left, other)
+    elif operator in _SAME and (asked := _asked_for_type(test.left)) is not None:
+        _narrow_to_class(interpreter, asked, expressions.evaluate(interpreter, other), holds)
+
+
+def _narrow_assigned(interpreter: Interpreter, test: cst.NamedExpr, positive: bool) -> None:
+    narrow(interpreter, test.target, positive)
 
 
 def _asked_for_type(node: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -275,6 +284,19 @@ def _narrow_call(interpreter: Interpreter, test: cst.Call, positive: bool) -> No
         _narrow_to_class(interpreter, first, External("torch.Tensor"), positive)
     elif isinstance(predicate, Function) and len(test.args) == 1:
         predicates.narrow(interpreter, predicate, first, positive)
+
+
+#: What narrows by a test, by the class of its node: ``isinstance`` is slow for libcst's abstract base classes.
+_NARROWING: dict[type[cst.CSTNode], Callable[[Interpreter, Any, bool], None]] = {
+    cst.Name: _narrow_value,
+    cst.Attribute: _narrow_value,
+    cst.Subscript: _narrow_value,
+    cst.UnaryOperation: _narrow_not,
+    cst.BooleanOperation: _narrow_operands,
+    cst.Comparison: _narrow_compared,
+    cst.Call: _narrow_call,
+    cst.NamedExpr: _narrow_assigned,
+}
 
 
 def _narrow_to_texts(interpreter: Interpreter, node: cst.BaseExpression, among: cst.BaseExpression) -> None:

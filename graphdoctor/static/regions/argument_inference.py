@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, TENSOR_PROPERTIES
 from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE, words
+from graphdoctor.static.regions.flags import counters, only_asked
 from graphdoctor.syntax.walk import find, walk
 
 _OF_TENSORS = TENSOR_METHODS | ARRAY_METHODS | TENSOR_PROPERTIES
@@ -51,47 +53,85 @@ def uses(body: cst.CSTNode, evidence: frozenset[str] = TENSOR_EVIDENCE) -> tuple
     tensor has.
     ``evidence``: the attributes that count.
     """
-    found: set[str] = set()
-    against: set[str] = set()
-    bounds: set[str] = set()
-    objects: set[str] = set()
-    misleading: set[int] = set()
-    masks: dict[str, str] = {}
-    for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
-        if type(child) is cst.Attribute and type(child.value) is cst.Name:
-            if child.attr.value in _OF_MASKS and child.value.value in masks:
-                found.add(masks[child.value.value])
-            if child.attr.value in evidence and id(child) not in misleading:
-                found.add(child.value.value)
-            elif child.attr.value not in _OF_TENSORS and not child.attr.value.startswith("_"):
-                objects.add(child.value.value)
-        elif type(child) is cst.Call:
-            # It comes before what it calls.
-            if _may_be_of_others(child):
-                misleading.add(id(child.func))
-            _call(child, found, against)
-            bounds.update(_sizes(child))
-        elif type(child) is cst.Slice:
-            for bound in (child.lower, child.upper):
-                bounds.update(_terms(bound))
-        elif type(child) is cst.DictComp:
-            against.update(_holding(child.key, child.for_in))
-        elif type(child) is cst.Arg:
-            if child.keyword is not None and child.keyword.value in ("dim", "axis", "size"):
-                bounds.update(_terms(child.value))
-        elif type(child) is cst.Subscript and type(child.value) is cst.Attribute and child.value.attr.value == "shape":
-            index = child.slice[0].slice
-            bounds.update(_terms(index.value if type(index) is cst.Index else None))
-        elif type(child) is cst.Subscript:
-            found.update(_masks(child))
-            if type(child.value) is cst.Name and _selects(child, masks):
-                found.add(child.value.value)
-        elif type(child) is cst.If:
-            objects.update(_counters(child.test))
-            against.update(_replaced(child))
-        elif type(child) is cst.Assign:
-            masks.update(_compared(child))
-    return found - against, against | bounds | (objects - found)
+    found = _Evidence(evidence)
+    for node in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
+        if type(node) in _READERS:
+            _READERS[type(node)](found, node)
+    return found.tensors - found.others, found.others | found.numbers | (found.objects - found.tensors)
+
+
+class _Evidence:
+    """What the nodes of a body, in source order, show of its names."""
+
+    def __init__(self, attributes: frozenset[str]) -> None:
+        self.attributes = attributes
+        self.tensors: set[str] = set()
+        #: No tensors, whatever else they are used as.
+        self.others: set[str] = set()
+        self.numbers: set[str] = set()
+        #: Asked for what no tensor has.
+        self.objects: set[str] = set()
+        #: Names of comparisons, each with the name that is compared.
+        self._masks: dict[str, str] = {}
+        #: Attributes that are called as those of other objects are.
+        self._misleading: set[int] = set()
+
+    def attribute(self, node: cst.Attribute) -> None:
+        if type(node.value) is not cst.Name:
+            return
+        name, attribute = node.value.value, node.attr.value
+        if attribute in _OF_MASKS and name in self._masks:
+            self.tensors.add(self._masks[name])
+        if attribute in self.attributes and id(node) not in self._misleading:
+            self.tensors.add(name)
+        elif attribute not in _OF_TENSORS and not attribute.startswith("_"):
+            self.objects.add(name)
+
+    def call(self, node: cst.Call) -> None:
+        # It comes before what it calls.
+        if _may_be_of_others(node):
+            self._misleading.add(id(node.func))
+        _arguments(node, self.tensors, self.others)
+        self.numbers.update(_sizes(node))
+
+    def bounds(self, node: cst.Slice) -> None:
+        self.numbers.update(_terms(node.lower))
+        self.numbers.update(_terms(node.upper))
+
+    def keys(self, node: cst.DictComp) -> None:
+        self.others.update(_holding(node.key, node.for_in))
+
+    def option(self, node: cst.Arg) -> None:
+        if node.keyword is not None and node.keyword.value in ("dim", "axis", "size"):
+            self.numbers.update(_terms(node.value))
+
+    def subscript(self, node: cst.Subscript) -> None:
+        if type(node.value) is cst.Attribute and node.value.attr.value == "shape":
+            index = node.slice[0].slice
+            self.numbers.update(_terms(index.value if type(index) is cst.Index else None))
+            return
+        self.tensors.update(_masks(node))
+        if type(node.value) is cst.Name and _selects(node, self._masks):
+            self.tensors.add(node.value.value)
+
+    def branch(self, node: cst.If) -> None:
+        self.objects.update(counters(node.test))
+        self.others.update(_replaced(node))
+
+    def assignment(self, node: cst.Assign) -> None:
+        self._masks.update(_compared(node))
+
+
+_READERS: dict[type[cst.CSTNode], Callable[[_Evidence, Any], None]] = {
+    cst.Attribute: _Evidence.attribute,
+    cst.Call: _Evidence.call,
+    cst.Slice: _Evidence.bounds,
+    cst.DictComp: _Evidence.keys,
+    cst.Arg: _Evidence.option,
+    cst.Subscript: _Evidence.subscript,
+    cst.If: _Evidence.branch,
+    cst.Assign: _Evidence.assignment,
+}
 
 
 def _replaced(node: cst.If) -> Iterator[str]:
@@ -147,69 +187,6 @@ def is_called_mask(name: str) -> bool:
     """Whether the name of an index is by custom that of a mask: ``mask``, ``fg_masks``, not ``index_or_mask``."""
     words_of = name.split("_")
     return words_of[-1] in ("mask", "masks") and "or" not in words_of
-
-
-def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
-    """Names in ``body`` that occur in conditions alone: ``if flag``, ``if weight > 0``.
-
-    Modes and flags are used in this way; the values of a tensor are used elsewhere, too.
-    """
-    asked: list[str] = []
-    other: list[str] = []
-    no_values: set[int] = set()
-    for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
-        if type(child) is cst.If or type(child) is cst.IfExp:
-            for name in _asked(child.test):
-                asked.append(name.value)
-                no_values.add(id(name))
-        elif type(child) is cst.Attribute:
-            no_values.add(id(child.attr))
-        elif type(child) is cst.Arg and child.keyword is not None:
-            no_values.add(id(child.keyword))
-        elif type(child) is cst.Name and id(child) not in no_values:
-            other.append(child.value)
-    return set(asked) - set(other)
-
-
-def _asked(test: cst.BaseExpression) -> Iterator[cst.Name]:
-    """The names in a condition that stand alone, or are compared with literals."""
-    if type(test) is cst.Name:
-        yield test
-    elif type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
-        yield from _asked(test.expression)
-    elif type(test) is cst.BooleanOperation:
-        yield from _asked(test.left)
-        yield from _asked(test.right)
-    elif type(test) is cst.Comparison:
-        asked = test.comparisons[0]
-        if type(asked.operator) in _COMPARES and type(asked.comparator) in _LITERALS:
-            yield from [test.left] if type(test.left) is cst.Name else _counted(test.left)
-    elif type(test) is cst.BinaryOperation:
-        yield from _counted(test)
-
-
-def _counted(node: cst.BaseExpression) -> Iterator[cst.Name]:
-    """The name in ``(step + 1) % self.every``: a counter."""
-    if type(node) is not cst.BinaryOperation or type(node.operator) is not cst.Modulo:
-        return
-    counter = node.left
-    if type(counter) is cst.BinaryOperation and type(counter.right) is cst.Integer:
-        counter = counter.left
-    if type(counter) is cst.Name:
-        yield counter
-
-
-def _counters(test: cst.BaseExpression) -> Iterator[str]:
-    """The names in a condition that are tested like a counter: ``if step % every == 0``."""
-    if type(test) is cst.BooleanOperation:
-        yield from _counters(test.left)
-        yield from _counters(test.right)
-    else:
-        yield from (name.value for name in _counted(test.left if type(test) is cst.Comparison else test))
-
-
-_LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
-_COMPARES = (cst.Equal, cst.NotEqual, cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual)
 
 
 def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
@@ -318,10 +295,11 @@ _OF_SIZES = words("arange zeros ones empty rand randn randperm eye")
 _RESHAPING = words("view reshape expand repeat permute transpose new_zeros new_ones new_empty")
 
 
-def _call(node: cst.Call, found: set[str], against: set[str]) -> None:
+def _arguments(node: cst.Call, tensors: set[str], others: set[str]) -> None:
+    """Add the name that a call sorts, or gets first, to ``tensors`` or to ``others``, if it tells which."""
     first = node.args[0].value if node.args and not node.args[0].star else None
     if type(node.func) is cst.Attribute and type(node.func.value) is cst.Name and _sorts_tensor(node):
-        found.add(node.func.value.value)
+        tensors.add(node.func.value.value)
     if type(first) is not cst.Name:
         return
     root = node.func
@@ -330,11 +308,11 @@ def _call(node: cst.Call, found: set[str], against: set[str]) -> None:
     if type(root) is cst.Name and type(node.func) is cst.Attribute:
         if root.value in ("torch", "F"):
             if _takes_tensor(node.func):
-                found.add(first.value)
+                tensors.add(first.value)
         elif root.value == "self" and len(node.args) == 1 and node.func.attr.value in _LAYERS:
-            found.add(first.value)
+            tensors.add(first.value)
     elif type(node.func) is cst.Name and node.func.value in ("range", "str"):
-        against.add(first.value)
+        others.add(first.value)
 
 
 def _sorts_tensor(node: cst.Call) -> bool:

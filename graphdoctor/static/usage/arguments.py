@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static.usage.events import MISSING, Function, Operation, TrackedObject, dotted
+from graphdoctor.static.usage.events import MISSING, Arguments, Function, Operation, TrackedObject, dotted
 
 
 def parameters(code: Function) -> tuple[cst.Param, ...]:
@@ -18,20 +18,15 @@ def parameters(code: Function) -> tuple[cst.Param, ...]:
 
 
 def bound(
-    code: Function,
-    args: tuple[TrackedObject, ...],
-    kwargs: Mapping[str, TrackedObject],
-    *,
-    alone: bool,
-    fresh: Callable[[cst.CSTNode], TrackedObject],
+    code: Function, passed: Arguments, *, alone: bool, fresh: Callable[[cst.CSTNode], TrackedObject]
 ) -> dict[str, TrackedObject]:
     """The parameters by name. ``alone``: of those that are not given nothing is known, not even the default.
 
     ``fresh`` makes an object of which nothing is known yet.
     """
-    params = code.node.params
+    params, kwargs = code.node.params, passed.kwargs
     names: dict[str, TrackedObject] = {}
-    rest = list(args)
+    rest = list(passed.args)
     # After ``*args`` of unknown length, no parameter is known to be left out.
     open_end = "*" in kwargs or "**" in kwargs
     for param in (*params.posonly_params, *params.params):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +11,8 @@ import libcst as cst
 from graphdoctor.static.usage.arguments import bound, callback_arguments, is_unused, parameters
 from graphdoctor.static.usage.builtin_calls import BuiltinCalls
 from graphdoctor.static.usage.events import (
+    NO_ARGUMENTS,
+    Arguments,
     Class,
     Function,
     Operation,
@@ -71,25 +73,25 @@ class Calls(BuiltinCalls):
     def call(self, node: cst.Call) -> TrackedObject:
         """A call: an event, a step on its objects, and its result."""
         name, receiver, callee = self._callee(node.func)
-        args, kwargs = self._passed(node)
+        passed = self._passed(node)
         if isinstance(callee.code, Partial):
-            partial = callee.code
-            args, kwargs, callee = (*partial.args, *args), {**partial.kwargs, **kwargs}, partial.target
+            passed, callee = callee.code.arguments(passed), callee.code.target
             if callee.name or isinstance(callee.code, (Function, Class)):
                 name, receiver = callee.name or name, None
             else:
                 receiver = callee
         waiting = receiver.find("torch.compile") if receiver is not None and name == ".__call__" else None
-        if waiting is not None and waiting.argument(0, "model") is None and args:
+        if waiting is not None and waiting.argument(0, "model") is None and passed.args:
             # torch.compile(mode=...)(model)
-            return self.wrapped(node, self._use(waiting.node, "torch.compile", None, args, dict(waiting.kwargs)))
-        if name == ".compile" and (args or is_foreign(receiver, self.frame.module.text)):
+            given = Arguments(passed.args, waiting.kwargs)
+            return self.wrapped(node, self._use(waiting.node, "torch.compile", None, given))
+        if name == ".compile" and (passed.args or is_foreign(receiver, self.frame.module.text)):
             # Module.compile() hands its arguments on to torch.compile(), which takes keywords only.
             name = OWN_COMPILE
-        target = self._target(callee, name, receiver, (*args, *kwargs.values()))
+        target = self._target(callee, name, receiver, passed.values)
         if target is not None and MEASURES.search(target.qualname.lower()):
-            self._handed |= {arg.code.node for arg in (*args, *kwargs.values()) if isinstance(arg.code, Function)}
-        step = self._use(node, name, receiver, args, kwargs, followed=target is not None)
+            self._handed |= {arg.code.node for arg in passed.values if isinstance(arg.code, Function)}
+        step = self._use(node, name, receiver, passed, followed=target is not None)
         if name == ".elapsed_time":
             self.emit_gpu_timing(node, step)
         result = self.follow(node, target, step) if target is not None else self._result(node, step)
@@ -98,19 +100,19 @@ class Calls(BuiltinCalls):
 
     def taken_apart(self, node: cst.CSTNode, name: str, container: TrackedObject) -> None:
         if container.inner is not None:
-            self._use(node, name, None, (container,), {})
+            self._use(node, name, None, Arguments((container,)))
 
     def _use(
         self,
         node: cst.CSTNode,
         name: str,
         receiver: TrackedObject | None,
-        args: tuple[TrackedObject, ...],
-        kwargs: dict[str, TrackedObject],
+        passed: Arguments,
         *,
         followed: bool = False,
     ) -> Operation:
-        step = self.new_step(name, node, receiver, args, kwargs, followed)
+        """A step that rules see."""
+        step = self.new_step(name, node, receiver, passed, followed)
         related, objects = partial(self.related, self.frame.module), self.state.objects
         where = {"log": self.log, "position": len(self.log), "since": self._since}
         self.emit(Use, node, step=step, objects=objects, related=related, **where)
@@ -136,7 +138,7 @@ class Calls(BuiltinCalls):
             return callee.name, None, callee
         return ".__call__", callee, callee
 
-    def _passed(self, node: cst.Call) -> tuple[tuple[TrackedObject, ...], dict[str, TrackedObject]]:
+    def _passed(self, node: cst.Call) -> Arguments:
         args: list[TrackedObject] = []
         kwargs: dict[str, TrackedObject] = {}
         for arg in node.args:
@@ -157,7 +159,7 @@ class Calls(BuiltinCalls):
                 kwargs[arg.keyword.value] = value
             else:
                 args.append(value)
-        return tuple(args), kwargs
+        return Arguments(tuple(args), kwargs)
 
     def _target(
         self, callee: TrackedObject, name: str, receiver: TrackedObject | None, passed: Iterable[TrackedObject]
@@ -212,12 +214,11 @@ class Calls(BuiltinCalls):
         """The result of a call into scanned code."""
         if isinstance(target, Function):
             unused = is_unused(node, self.frame.statement)
-            return self.enter(target, step.args, step.kwargs, unused=unused)
+            return self.enter(target, step.passed, unused=unused)
         made = self.made(node, step, made_of=target)
         constructor = target.method("__init__")
-        passed = (*step.args, *step.kwargs.values())
-        if constructor is not None and self._may_follow(constructor, passed):
-            self.enter(replace(constructor, bound=made), step.args, step.kwargs)
+        if constructor is not None and self._may_follow(constructor, step.passed.values):
+            self.enter(replace(constructor, bound=made), step.passed)
         elif constructor is None:
             for name, value in step.kwargs.items():
                 # A dataclass stores its arguments.
@@ -227,8 +228,7 @@ class Calls(BuiltinCalls):
     def enter(
         self,
         code: Function,
-        args: tuple[TrackedObject, ...],
-        kwargs: Mapping[str, TrackedObject],
+        passed: Arguments = NO_ARGUMENTS,
         *,
         alone: bool = False,
         unused: bool = False,
@@ -252,8 +252,9 @@ class Calls(BuiltinCalls):
             unused=unused,
             without_grad=bool(GRADLESS & code.markers) or (caller.without_grad if inside else self.gradless),
         )
-        positional = (code.bound, *args) if code.bound is not None and "staticmethod" not in code.markers else args
-        for name, value in bound(code, positional, kwargs, alone=alone, fresh=self._fresh).items():
+        if code.bound is not None and "staticmethod" not in code.markers:
+            passed = Arguments((code.bound, *passed.args), passed.kwargs)
+        for name, value in bound(code, passed, alone=alone, fresh=self._fresh).items():
             self.state.bind(scope, name, value)
         handed = code.node in self._handed
         self.measured += handed
@@ -284,7 +285,7 @@ class Calls(BuiltinCalls):
 
     def read_property(self, node: cst.BaseExpression, code: Function) -> TrackedObject:
         """What a property gives."""
-        return self.enter(code, (), {}) if self._may_follow(code, ()) else TrackedObject(node)
+        return self.enter(code) if self._may_follow(code, ()) else TrackedObject(node)
 
     def made(
         self, node: cst.CSTNode, step: Operation, inner: TrackedObject | None = None, made_of: Class | None = None
@@ -310,10 +311,10 @@ class Calls(BuiltinCalls):
             maker = tracked.maker
             # The arguments of a method that makes one, such as ``from_pretrained``, are not those of the constructor.
             called = maker is not None and not maker.name.startswith(".")
-            args, kwargs = (maker.args, maker.kwargs) if maker is not None and called else ((), {})
+            passed = maker.passed if maker is not None and called else NO_ARGUMENTS
             # It ran where the object was made, so its steps do not belong to this place.
             log, self.log = self.log, [*self.log]
-            self.enter(replace(constructor, bound=tracked), args, kwargs, alone=True)
+            self.enter(replace(constructor, bound=tracked), passed, alone=True)
             self.log = log
 
     def _result(self, node: cst.Call, step: Operation) -> TrackedObject:
@@ -371,14 +372,13 @@ class Calls(BuiltinCalls):
         """A function that is passed to a library is called by it, at once or later."""
         measures = MEASURES.search(step.name.lower()) is not None
         for tracked in (*step.args, *step.kwargs.values()):
-            code = tracked.code.target.code if isinstance(tracked.code, Partial) else tracked.code
+            partly = tracked.code if isinstance(tracked.code, Partial) else Partial(tracked)
+            code = partly.target.code
             if isinstance(code, Function) and not tracked.steps and self._may_follow(code, step.args):
-                partial = tracked.code if isinstance(tracked.code, Partial) else None
-                first = partial.args if partial is not None else ()
-                passed = callback_arguments(step, tracked, len(parameters(code)) - len(first))
-                open_end = {} if passed else {"*": tracked}
+                given = callback_arguments(step, tracked, len(parameters(code)) - len(partly.args))
+                open_end = {} if given else {"*": tracked}
                 self.measured += measures
-                self.enter(code, (*first, *passed), {**(partial.kwargs if partial is not None else {}), **open_end})
+                self.enter(code, partly.arguments(Arguments(given, open_end)))
                 self.measured -= measures
 
 

@@ -88,6 +88,22 @@ class TrackedObject:
 
 
 @dataclass(frozen=True, eq=False)
+class Arguments:
+    """What a call passes."""
+
+    args: tuple[TrackedObject, ...] = ()
+    kwargs: Mapping[str, TrackedObject] = field(default_factory=dict)
+
+    @property
+    def values(self) -> tuple[TrackedObject, ...]:
+        """All of them, without their names."""
+        return (*self.args, *self.kwargs.values())
+
+
+NO_ARGUMENTS: Final = Arguments()
+
+
+@dataclass(frozen=True, eq=False)
 class Operation:
     """One call. ``name`` is the dotted name of the callee, ".generate" for a method, ".__call__" for a call of an
     object."""
@@ -108,6 +124,11 @@ class Operation:
     followed: bool = False
     #: No gradients are computed where it stands.
     without_grad: bool = False
+
+    @property
+    def passed(self) -> Arguments:
+        """Its arguments."""
+        return Arguments(self.args, self.kwargs)
 
     def argument(self, position: int, *names: str) -> TrackedObject | None:
         """An argument by position or by one of ``names``."""
@@ -168,8 +189,12 @@ class Partial:
     """``functools.partial(target, *args, **kwargs)``."""
 
     target: TrackedObject
-    args: tuple[TrackedObject, ...]
-    kwargs: Mapping[str, TrackedObject]
+    args: tuple[TrackedObject, ...] = ()
+    kwargs: Mapping[str, TrackedObject] = field(default_factory=dict)
+
+    def arguments(self, passed: Arguments) -> Arguments:
+        """What the target gets where the partial is called with ``passed``."""
+        return Arguments((*self.args, *passed.args), {**self.kwargs, **passed.kwargs})
 
 
 Code = Function | Class | Partial

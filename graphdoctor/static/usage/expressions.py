@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
+from typing import Any
 
 import libcst as cst
 
 from graphdoctor.static.domain.events import Event, Site
 from graphdoctor.static.usage.events import (
     MISSING,
+    NO_ARGUMENTS,
+    Arguments,
     Class,
     Condition,
     Function,
@@ -109,17 +112,25 @@ class Expressions:
         name: str,
         node: cst.CSTNode,
         receiver: TrackedObject | None = None,
-        args: tuple[TrackedObject, ...] = (),
-        kwargs: dict[str, TrackedObject] | None = None,
+        passed: Arguments = NO_ARGUMENTS,
         followed: bool = False,
     ) -> Operation:
         """A step at this place."""
         self._steps += 1
         frame = self.frame
-        sometimes = bool(frame.loops) and len(frame.path) > frame.outside
-        order = self._steps - _LONG_AGO if self.importing else self._steps
-        where = frame.path, receiver, args, kwargs or {}, frame.loops, sometimes, order, followed, frame.without_grad
-        return Operation(name, node, *where)
+        return Operation(
+            name,
+            node,
+            frame.path,
+            receiver,
+            passed.args,
+            passed.kwargs,
+            frame.loops,
+            sometimes=bool(frame.loops) and len(frame.path) > frame.outside,
+            order=self._steps - _LONG_AGO if self.importing else self._steps,
+            followed=followed,
+            without_grad=frame.without_grad,
+        )
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: object) -> None:
         """Keep an event at ``node``, unless it is in a module that is only imported."""
@@ -144,45 +155,39 @@ class Expressions:
 
     def evaluate(self, node: cst.BaseExpression) -> TrackedObject:
         """The value of ``node``; the calls in it become steps and events."""
-        if isinstance(node, cst.Call):
-            return self.call(node)
-        if isinstance(node, cst.Name):
-            return self._name(node)
-        if isinstance(node, cst.Attribute):
-            return self.attribute(node, self.evaluate(node.value), node.attr.value)
-        if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.Integer, cst.Float)):
-            return TrackedObject(node, value=node.evaluated_value)
-        if isinstance(node, (cst.List, cst.Tuple)):
-            items = tuple(self.evaluate(element.value) for element in node.elements)
-            return TrackedObject(node, items=items, number=self.new_number())
-        if isinstance(node, cst.Dict):
-            return self._dict(node)
-        if isinstance(node, cst.Subscript):
-            return self._element(node)
-        if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.DictComp)):
-            return self.comprehension(node)
-        if isinstance(node, cst.Lambda):
-            return TrackedObject(node, code=Function(node, self.frame.module, self.frame.scopes, self.frame.name))
-        return self._operation(node)
+        if type(node) in _EVALUATE:
+            return _EVALUATE[type(node)](self, node)
+        self.visit(node)
+        return TrackedObject(node, number=self.new_number())
 
-    def _operation(self, node: cst.BaseExpression) -> TrackedObject:
-        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
+    def _read(self, node: cst.Attribute) -> TrackedObject:
+        return self.attribute(node, self.evaluate(node.value), node.attr.value)
+
+    def _constant(self, node: cst.SimpleString | cst.ConcatenatedString | cst.Integer | cst.Float) -> TrackedObject:
+        return TrackedObject(node, value=node.evaluated_value)
+
+    def _sequence(self, node: cst.List | cst.Tuple) -> TrackedObject:
+        items = tuple(self.evaluate(element.value) for element in node.elements)
+        return TrackedObject(node, items=items, number=self.new_number())
+
+    def _lambda(self, node: cst.Lambda) -> TrackedObject:
+        return TrackedObject(node, code=Function(node, self.frame.module, self.frame.scopes, self.frame.name))
+
+    def _arithmetic(self, node: cst.BinaryOperation) -> TrackedObject:
+        if isinstance(node.operator, cst.Subtract):
             self._difference(node)
-        elif isinstance(node, cst.IfExp):
-            self.evaluate(node.test)
-            return self._chosen(node)
-        elif isinstance(node, cst.NamedExpr):
-            value = self.evaluate(node.value)
-            self.assign(node.target, value)
-            return value
-        elif isinstance(node, cst.BooleanOperation):
-            return self._operands(node)
         else:
             self.visit(node)
         return TrackedObject(node, number=self.new_number())
 
+    def _named(self, node: cst.NamedExpr) -> TrackedObject:
+        value = self.evaluate(node.value)
+        self.assign(node.target, value)
+        return value
+
     def _chosen(self, node: cst.IfExp) -> TrackedObject:
         """``a if test else b``, each side under its condition."""
+        self.evaluate(node.test)
         answer = self.decided(node.test)
         if answer is not None:
             return self.evaluate(node.body if answer else node.orelse)
@@ -389,3 +394,24 @@ class Expressions:
     def resolved(self, node: cst.BaseExpression) -> str:
         """The dotted name of something imported; empty for anything else."""
         return self._resolve(dotted(node))
+
+
+_EVALUATE: dict[type[cst.CSTNode], Callable[[Expressions, Any], TrackedObject]] = {
+    cst.Call: lambda walker, node: walker.call(node),
+    cst.Name: Expressions._name,
+    cst.Attribute: Expressions._read,
+    cst.Subscript: Expressions._element,
+    cst.SimpleString: Expressions._constant,
+    cst.ConcatenatedString: Expressions._constant,
+    cst.Integer: Expressions._constant,
+    cst.Float: Expressions._constant,
+    cst.List: Expressions._sequence,
+    cst.Tuple: Expressions._sequence,
+    cst.Dict: Expressions._dict,
+    **dict.fromkeys((cst.ListComp, cst.GeneratorExp, cst.DictComp), lambda walker, node: walker.comprehension(node)),
+    cst.Lambda: Expressions._lambda,
+    cst.BinaryOperation: Expressions._arithmetic,
+    cst.BooleanOperation: Expressions._operands,
+    cst.IfExp: Expressions._chosen,
+    cst.NamedExpr: Expressions._named,
+}

@@ -16,7 +16,7 @@ import libcst as cst
 from graphdoctor.source.text import words_at
 from graphdoctor.static.domain.events import Event
 from graphdoctor.static.usage.compiling_methods import compiling_methods
-from graphdoctor.static.usage.events import Class, Function, TrackedObject, dotted, imported_from
+from graphdoctor.static.usage.events import Arguments, Class, Function, TrackedObject, dotted, imported_from
 from graphdoctor.static.usage.frame import Frame
 from graphdoctor.static.usage.modules import Bindings, Modules, bindings
 from graphdoctor.static.usage.related import related_texts
@@ -98,7 +98,7 @@ class Script(Statements):
         if isinstance(code, Function):
             if not self.was_followed(code) and not _is_compiled(code):
                 self.begin_run()
-                self.enter(code, (), {}, alone=True)
+                self.enter(code, alone=True)
                 self._settle()
             return
         methods = [m.code for m in code.names.values() if isinstance(m.code, Function) and m.code.owner is code]
@@ -123,7 +123,7 @@ class Script(Statements):
 
     def _method(self, method: Function, instance: TrackedObject) -> None:
         self.begin_run()
-        self.enter(replace(method, bound=instance), (), {}, alone=True)
+        self.enter(replace(method, bound=instance), alone=True)
         self._settle()
 
     def run_body(self, code: Function) -> bool:
@@ -227,11 +227,11 @@ class Script(Statements):
         by = self.evaluate(decorator)
         waiting = by.find("torch.compile")
         if by.name == "torch.compile":
-            return self.made(tracked.node, self.new_step(by.name, decorator, args=(tracked,)), tracked)
+            return self.made(tracked.node, self.new_step(by.name, decorator, passed=Arguments((tracked,))), tracked)
         if waiting is not None:
             return self.made(tracked.node, replace(waiting, args=(tracked,)), tracked)
         if isinstance(by.code, Function) and self.is_relevant(by.code):
-            returned = self.enter(by.code, (tracked,), {})
+            returned = self.enter(by.code, Arguments((tracked,)))
             return returned if returned.code is not None or returned.steps else tracked
         return tracked
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import libcst as cst
 
 from graphdoctor.static.usage.conditions import Conditions
-from graphdoctor.static.usage.events import Condition, Operation, Setting, Store, TrackedObject, Tried
+from graphdoctor.static.usage.events import Arguments, Condition, Operation, Setting, Store, TrackedObject, Tried
 from graphdoctor.static.usage.expressions import ONE_BY_ONE
 from graphdoctor.static.usage.outputs import switches_grad
 from graphdoctor.static.usage.state import merge
@@ -55,29 +56,51 @@ class Statements(Conditions):
             self.frame.guards = before
 
     def _simple(self, node: cst.BaseSmallStatement) -> bool:
-        if isinstance(node, (cst.Import, cst.ImportFrom)):
-            self.import_names(node)
-        elif isinstance(node, cst.Assign):
-            value = self.evaluate(node.value)
-            for each in node.targets:
-                self.assign(each.target, value)
-        elif isinstance(node, cst.AnnAssign) and node.value is not None:
+        """Run a simple statement; False when it ends the block."""
+        if type(node) in _SIMPLE:
+            return _SIMPLE[type(node)](self, node)
+        self.visit(node)
+        return True
+
+    def _import(self, node: cst.Import | cst.ImportFrom) -> bool:
+        self.import_names(node)
+        return True
+
+    def _assign(self, node: cst.Assign) -> bool:
+        value = self.evaluate(node.value)
+        for each in node.targets:
+            self.assign(each.target, value)
+        return True
+
+    def _annotated(self, node: cst.AnnAssign) -> bool:
+        if node.value is not None:
             self.assign(node.target, self.evaluate(node.value))
-        elif isinstance(node, cst.Return):
-            value = self.evaluate(node.value) if node.value is not None else TrackedObject(node, value=None)
-            self.frame.returns.append((value, self.state.copy()))
-            return False
-        elif isinstance(node, (cst.Global, cst.Nonlocal)):
-            self.frame.outer |= {item.name.value for item in node.names}
-        elif isinstance(node, cst.Del) and isinstance(node.target, cst.Subscript):
-            self.taken_out(self.evaluate(node.target.value), self.key_of(node.target))
-        elif isinstance(node, (cst.Raise, cst.Continue, cst.Break)):
-            self.visit(node)
-            return False
-        elif isinstance(node, cst.Expr):
-            self._switch_grad(self.evaluate(node.value).maker)
         else:
             self.visit(node)
+        return True
+
+    def _return(self, node: cst.Return) -> bool:
+        value = self.evaluate(node.value) if node.value is not None else TrackedObject(node, value=None)
+        self.frame.returns.append((value, self.state.copy()))
+        return False
+
+    def _outer_names(self, node: cst.Global | cst.Nonlocal) -> bool:
+        self.frame.outer |= {item.name.value for item in node.names}
+        return True
+
+    def _delete(self, node: cst.Del) -> bool:
+        if isinstance(node.target, cst.Subscript):
+            self.taken_out(self.evaluate(node.target.value), self.key_of(node.target))
+        else:
+            self.visit(node)
+        return True
+
+    def _leave(self, node: cst.Raise | cst.Continue | cst.Break) -> bool:
+        self.visit(node)
+        return False
+
+    def _expression(self, node: cst.Expr) -> bool:
+        self._switch_grad(self.evaluate(node.value).maker)
         return True
 
     def _switch_grad(self, step: Operation | None) -> None:
@@ -89,32 +112,34 @@ class Statements(Conditions):
             self.gradless = self.frame.without_grad
 
     def _compound(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            self.define(node)
-        elif isinstance(node, cst.If):
-            return self._if(node)
-        elif isinstance(node, cst.For):
-            self._for(node)
-        elif isinstance(node, cst.While):
-            self.evaluate(node.test)
-            self._round(node, node.body.body)
-        elif isinstance(node, cst.With):
-            guards: tuple[str, ...] = ()
-            frame, before = self.frame, self.frame.without_grad
-            for item in node.items:
-                value = self.evaluate(item.item)
-                guards = ("try",) if value.made_by in _TAKES_ERRORS else guards
-                switched = switches_grad(value.maker)
-                frame.without_grad = not switched if switched is not None else frame.without_grad
-                if item.asname is not None:
-                    self.assign(item.asname.name, value)
-            reached = self._guarded(guards, node.body.body)
-            frame.without_grad = before
-            return reached
-        elif isinstance(node, cst.Try):
-            return self._try(node)
-        elif isinstance(node, cst.Match):
-            self.visit(node)
+        """Run a compound statement; False when no path reaches its end."""
+        return _COMPOUND[type(node)](self, node) if type(node) in _COMPOUND else True
+
+    def _define(self, node: cst.FunctionDef | cst.ClassDef) -> bool:
+        self.define(node)
+        return True
+
+    def _while(self, node: cst.While) -> bool:
+        self.evaluate(node.test)
+        self._round(node, node.body.body)
+        return True
+
+    def _with(self, node: cst.With) -> bool:
+        guards: tuple[str, ...] = ()
+        frame, before = self.frame, self.frame.without_grad
+        for item in node.items:
+            value = self.evaluate(item.item)
+            guards = ("try",) if value.made_by in _TAKES_ERRORS else guards
+            switched = switches_grad(value.maker)
+            frame.without_grad = not switched if switched is not None else frame.without_grad
+            if item.asname is not None:
+                self.assign(item.asname.name, value)
+        reached = self._guarded(guards, node.body.body)
+        frame.without_grad = before
+        return reached
+
+    def _match(self, node: cst.Match) -> bool:
+        self.visit(node)
         return True
 
     def _try(self, node: cst.Try) -> bool:
@@ -131,7 +156,7 @@ class Statements(Conditions):
             reached = self.block(node.orelse.body.body)
         return reached and (node.finalbody is None or self.block(node.finalbody.body.body))
 
-    def _for(self, node: cst.For) -> None:
+    def _for(self, node: cst.For) -> bool:
         iterated = self.evaluate(node.iter)
         self.taken_apart(node.iter, "iter", iterated)
         iterated = self.listed(iterated)
@@ -140,12 +165,13 @@ class Statements(Conditions):
             for element in elements:
                 self.assign(node.target, element)
                 self.block(node.body.body)
-            return
+            return True
         if elements:
             self.assign(node.target, elements[0])
         else:
             self.assign(node.target, TrackedObject(node.target, owner=iterated, number=self.new_number()))
         self._round(node, node.body.body)
+        return True
 
     def _round(self, loop: cst.For | cst.While, body: Iterable[cst.CSTNode]) -> None:
         frame = self.frame
@@ -232,7 +258,7 @@ class Statements(Conditions):
         owner = self.evaluate(target.value)
         name = target.attr.value
         if owner.number:
-            self.state.record(owner, self.new_step(f".{name}=", target, owner, (tracked,)))
+            self.state.record(owner, self.new_step(f".{name}=", target, owner, Arguments((tracked,))))
             self.state.put(owner.number, name, tracked)
         self._emit_store(target, tracked, owner)
 
@@ -256,3 +282,30 @@ class Statements(Conditions):
             objects=self.state.objects,
             related=partial(self.related, self.frame.module),
         )
+
+
+_SIMPLE: dict[type[cst.CSTNode], Callable[[Statements, Any], bool]] = {
+    cst.Import: Statements._import,
+    cst.ImportFrom: Statements._import,
+    cst.Assign: Statements._assign,
+    cst.AnnAssign: Statements._annotated,
+    cst.Return: Statements._return,
+    cst.Global: Statements._outer_names,
+    cst.Nonlocal: Statements._outer_names,
+    cst.Del: Statements._delete,
+    cst.Raise: Statements._leave,
+    cst.Continue: Statements._leave,
+    cst.Break: Statements._leave,
+    cst.Expr: Statements._expression,
+}
+
+_COMPOUND: dict[type[cst.CSTNode], Callable[[Statements, Any], bool]] = {
+    cst.FunctionDef: Statements._define,
+    cst.ClassDef: Statements._define,
+    cst.If: Statements._if,
+    cst.For: Statements._for,
+    cst.While: Statements._while,
+    cst.With: Statements._with,
+    cst.Try: Statements._try,
+    cst.Match: Statements._match,
+}

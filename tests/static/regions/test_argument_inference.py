@@ -6,7 +6,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.lint import engine
-from graphdoctor.static.regions.argument_inference import described, keyed, only_asked, uses
+from graphdoctor.static.regions.argument_inference import described, keyed, uses
 
 
 @pytest.mark.parametrize(
@@ -158,29 +158,6 @@ def test_what_names_a_dimension_is_a_number(code, number):
     function = cst.parse_module(f"def f(x, y):\n    return {code}\n").body[0]
     assert isinstance(function, cst.FunctionDef)
     assert ("x" in uses(function.body)[1]) is number
-
-
-@pytest.mark.parametrize(
-    ("body", "names"),
-    [
-        ("if flag:\n    y = 1", {"flag"}),
-        ("y = 1 if not flag and index == 0 else 2", {"flag", "index"}),
-        ("if weight > 0.0 and 1 <= steps: y = 1", {"weight"}),
-        ("if weight > 0.0: y = weight * 2", set()),
-        ("if weight > other: y = 1", set()),
-        ("if mode == 'a' or mode == 'b':\n    y = f(x=mode)", set()),
-        ("if mode == 'a' or mode == 'b':\n    y = f(mode=x.mode)", {"mode"}),
-        ("y = x.masked_fill(mask == 0, 1)", set()),
-        ("if x == y or x > 0:\n    pass", set()),
-        ("if x:\n    y = x + 1", set()),
-        ("if (step + 1) % every == 0:\n    y = x * every", {"step"}),
-        ("y = x if step % 2 else -x", {"step"}),
-        ("if t.sum() % 2 == 0:\n    y = x", set()),
-        ("if t % 2 == 0:\n    y = x * t", set()),
-    ],
-)
-def test_what_is_only_asked_by_conditions_is_a_flag_or_a_mode(body, names):
-    assert only_asked(cst.parse_module(body).body[0]) == names
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,71 @@
+"""Names that conditions ask for and nothing else reads, as flags and modes are; and counters, tested by ``%``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.syntax.walk import walk
+
+_LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
+_COMPARES = (cst.Equal, cst.NotEqual, cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual)
+
+
+def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
+    """Names in ``body`` that occur in conditions alone: ``if flag``, ``if weight > 0``.
+
+    Modes and flags are used in this way; the values of a tensor are used elsewhere, too.
+    """
+    asked: list[str] = []
+    other: list[str] = []
+    no_values: set[int] = set()
+    for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
+        if type(child) is cst.If or type(child) is cst.IfExp:
+            for name in _asked(child.test):
+                asked.append(name.value)
+                no_values.add(id(name))
+        elif type(child) is cst.Attribute:
+            no_values.add(id(child.attr))
+        elif type(child) is cst.Arg and child.keyword is not None:
+            no_values.add(id(child.keyword))
+        elif type(child) is cst.Name and id(child) not in no_values:
+            other.append(child.value)
+    return set(asked) - set(other)
+
+
+def _asked(test: cst.BaseExpression) -> Iterator[cst.Name]:
+    """The names in a condition that stand alone, or are compared with literals."""
+    if type(test) is cst.Name:
+        yield test
+    elif type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+        yield from _asked(test.expression)
+    elif type(test) is cst.BooleanOperation:
+        yield from _asked(test.left)
+        yield from _asked(test.right)
+    elif type(test) is cst.Comparison:
+        asked = test.comparisons[0]
+        if type(asked.operator) in _COMPARES and type(asked.comparator) in _LITERALS:
+            yield from [test.left] if type(test.left) is cst.Name else _counted(test.left)
+    elif type(test) is cst.BinaryOperation:
+        yield from _counted(test)
+
+
+def _counted(node: cst.BaseExpression) -> Iterator[cst.Name]:
+    """The name in ``(step + 1) % self.every``: a counter."""
+    if type(node) is not cst.BinaryOperation or type(node.operator) is not cst.Modulo:
+        return
+    counter = node.left
+    if type(counter) is cst.BinaryOperation and type(counter.right) is cst.Integer:
+        counter = counter.left
+    if type(counter) is cst.Name:
+        yield counter
+
+
+def counters(test: cst.BaseExpression) -> Iterator[str]:
+    """The names in a condition that are tested like a counter: ``if step % every == 0``."""
+    if type(test) is cst.BooleanOperation:
+        yield from counters(test.left)
+        yield from counters(test.right)
+    else:
+        yield from (name.value for name in _counted(test.left if type(test) is cst.Comparison else test))
