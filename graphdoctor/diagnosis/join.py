@@ -211,12 +211,17 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
         status="confirmed",
         severity="error" if is_error else finding.severity,
         confidence="certain",
-        owner=seen[0].first.owner,
+        owner=finding.owner if _is_way_in(finding, seen[0].first) else seen[0].first.owner,
         events=sum(s.events for s in seen),
         gb_ids=tuple(sorted(causes)) or finding.gb_ids,
         whole_frame=whole,
         dropped=dropped,
     )
+
+
+def _is_way_in(finding: Finding, brk: Break) -> bool:
+    """Whether a line of the user's, of which a rule says what to do there, led to a break in a library."""
+    return finding.owner == "own" and brk.owner == "third-party" and finding.location.path == brk.path
 
 
 def _beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:

@@ -101,6 +101,12 @@ def test_ids_that_hide_the_cause_match_any_rule_and_keep_its_ids(build: Any, gb_
     assert found.status == "confirmed" and found.gb_ids == ("GB0059",)
 
 
+def test_a_line_of_the_user_that_leads_to_a_break_in_a_library_is_mended_by_the_user(build: Any) -> None:
+    stack = (build.frame("m.py", 5, "forward"), build.frame("/lib/tokens.py", 9, "__getattr__"))
+    (found,) = join([build.finding()], [build.run(build.brk(stack=stack, owner="third-party"))], RULES)
+    assert found.status == "confirmed" and found.owner == "own"
+
+
 def test_a_caller_is_joined_only_when_its_rule_expects_the_id(build: Any) -> None:
     stack = (build.frame("m.py", 5, "forward"), build.frame("/lib/logging.py", 9, "warning"))
     inner = build.brk(9, 1, "GB0059", path="/lib/logging.py", stack=stack, owner="third-party")
