@@ -20,7 +20,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 #: Functions that ``math`` has under the same name, with as many arguments and the same kind of result.
-_SAME = words("cos cosh exp expm1 log log10 log1p log2 sin sinh sqrt tan tanh")
+_SAME = words("cos cosh exp expm1 isfinite isinf isnan log log10 log1p log2 sin sinh sqrt tan tanh")
 _WHOLE = {"ceil": "math.ceil", "floor": "math.floor", "rint": "round", "round": "round", "trunc": "math.trunc"}
 _OF_TWO = {"gcd": "math.gcd", "lcm": "math.lcm", "hypot": "math.hypot"}
 _EXTREME = {"maximum": "max", "minimum": "min"}
@@ -76,8 +76,17 @@ def _calls(node: cst.CSTNode, editor: Editor, depth: int) -> Iterator[cst.Call]:
             yield inner
         elif isinstance(inner, cst.Name) and depth < _DEPTH and not editor.is_label(inner):
             value = assigned(inner, editor)
-            if value is not None:
-                yield from _calls(value, editor, depth + 1)
+            found = list(_calls(value, editor, depth + 1)) if value is not None else []
+            if value is not None and found:
+                _refuse_arrays(editor.parent(value), editor)
+            yield from found
+
+
+def _refuse_arrays(made: cst.CSTNode | None, editor: Editor) -> None:
+    """Raises Refuse where an attribute or method of an array is used of the name that ``made`` gives a value."""
+    for use in uses(made, editor) if isinstance(made, cst.Assign) else ():
+        if isinstance(editor.parent(use), cst.Attribute):
+            raise Refuse(f"`{editor.code(use)}` needs to be an array in line {editor.location(use).line}")
 
 
 def _function(call: cst.Call, editor: Editor) -> str:
@@ -102,7 +111,10 @@ def _is_python(node: cst.BaseExpression, editor: Editor) -> bool:
         return _is_python(node.left, editor) and _is_python(node.right, editor)
     if isinstance(node, cst.UnaryOperation):
         return _is_python(node.expression, editor)
-    return is_number(node, editor)
+    if is_number(node, editor):
+        return True
+    value = assigned(node, editor)
+    return value is not None and not isinstance(value, cst.Name) and _is_python(value, editor)
 
 
 def _are_numbers(value: Value) -> bool:
@@ -209,9 +221,7 @@ def _edits(element: cst.Subscript, editor: Editor) -> Iterator[Edit]:
         yield editor.replace(method, plain)
         return
     made = next((node for node in editor.ancestors(element) if isinstance(node, cst.Assign)), None)
-    for use in uses(made, editor) if made is not None else ():
-        if isinstance(editor.parent(use), cst.Attribute):
-            raise Refuse(f"`{editor.code(use)}` needs to be an array in line {editor.location(use).line}")
+    _refuse_arrays(made, editor)
     yield editor.replace(element, plain)
 
 
