@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 HIDING = frozenset({"GB7000", "GB0066"})
 #: After such a break the rest of the function runs in eager, and is not traced: a recurrent layer.
 LEAVES_THE_REST = frozenset({"GB0014"})
+#: What Python up to 3.11 makes of a comprehension.
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
 
 
 _RAISES = "The exception ends the compiled call: nothing is left to run in eager, and there is no graph."
@@ -225,15 +228,20 @@ def _is_way_in(finding: Finding, brk: Break) -> bool:
 
 
 def _beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:
-    """A break whose cause no rule knows, on the line of a break that a rule explains: that one may be the cause."""
+    """A break whose cause no rule knows, on the line of a break that a rule explains: that one may be the cause. So may
+    one for which Dynamo gave up the function around a comprehension, which is compiled alone then.
+    """
     if unexplained.rule != "GD000":
         return unexplained
-    place = unexplained.location
-    here = (f for f in joined if f.status == "confirmed" and f.gb_ids and f.location.path == place.path)
-    other = next((f for f in here if _contains(f.location, place.line, None)), None)
+    place, given_up = unexplained.location, set(unexplained.dropped)
+    here = [f for f in joined if f.status == "confirmed" and f.gb_ids and f.location.path == place.path]
+    on_line = (f for f in here if _contains(f.location, place.line, None))
+    around = (f for f in here if any(f"{name}.{kind}" in given_up for name in f.dropped for kind in COMPREHENSIONS))
+    other = next(chain(on_line, around), None)
     if other is None:
         return unexplained
-    first = f"Remove the break of {other.rule} on this line first: this one may go with it."
+    where = "on this line" if _contains(other.location, place.line, None) else f"at line {other.location.line}"
+    first = f"Remove the break of {other.rule} {where} first: this one may go with it."
     return replace(unexplained, suggestion=" Else: ".join(filter(None, (first, unexplained.suggestion))))
 
 

@@ -320,6 +320,18 @@ def test_an_unexplained_break_names_the_explained_one_on_its_line(build: Any) ->
     assert beside.suggestion.endswith(alone.suggestion)
 
 
+def test_a_comprehension_that_is_compiled_alone_names_the_break_for_which_it_is(build: Any) -> None:
+    around = (build.frame("m.py", 5, "Net.forward"),)
+    inner = (build.frame("m.py", 9, "Net.forward.<listcomp>"),)
+    known = build.brk(dropped=around, whole_frame=True)
+    unknown = build.brk(9, 1, "GB4347", dropped=inner, whole_frame=True)
+    _, beside = join([build.finding()], [build.run(known, unknown)], {})
+    assert beside.suggestion.startswith("Remove the break of GD101 at line 5 first: this one may go with it.")
+    other = build.brk(9, 1, "GB4347", dropped=(build.frame("m.py", 9, "other.<listcomp>"),), whole_frame=True)
+    _, apart = join([build.finding()], [build.run(known, other)], {})
+    assert "GD101" not in apart.suggestion
+
+
 def test_behind_a_comprehension_that_was_given_up_the_function_goes_on(build: Any) -> None:
     text = "def forward(self, x):\n    y = [\n        print(i) or print(x)\n        for i in x\n    ]\n    print(y)\n"
     inside = (build.frame("m.py", 3, "Net.forward.<listcomp>"),)
