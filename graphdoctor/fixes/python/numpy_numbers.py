@@ -89,7 +89,7 @@ def _refuse_arrays(made: cst.CSTNode | None, editor: Editor) -> None:
             raise Refuse(f"`{editor.code(use)}` needs to be an array in line {editor.location(use).line}")
 
 
-def _function(call: cst.Call, editor: Editor) -> str:
+def _function(call: cst.Call, editor: Editor, depth: int = 0) -> str:
     """The name of a function of numpy that has a form in Python, where all arguments are Python numbers."""
     if not isinstance(call.func, cst.Attribute) or called(call) not in _NAMES:
         return ""
@@ -100,21 +100,21 @@ def _function(call: cst.Call, editor: Editor) -> str:
     if name in _OF_LIST or name == "cumsum":
         return name if len(values) == 1 and _are_numbers(editor.value(values[0])) else ""
     wanted = 2 if name in _OF_TWO or name in _EXTREME else 1
-    return name if len(values) == wanted and all(_is_python(value, editor) for value in values) else ""
+    return name if len(values) == wanted and all(_is_python(value, editor, depth) for value in values) else ""
 
 
-def _is_python(node: cst.BaseExpression, editor: Editor) -> bool:
+def _is_python(node: cst.BaseExpression, editor: Editor, depth: int) -> bool:
     """A Python number, or one that becomes one: arithmetic of numbers and of calls that are rewritten too."""
-    if isinstance(node, cst.Call) and _function(node, editor):
+    if isinstance(node, cst.Call) and _function(node, editor, depth):
         return True
     if isinstance(node, cst.BinaryOperation):
-        return _is_python(node.left, editor) and _is_python(node.right, editor)
+        return _is_python(node.left, editor, depth) and _is_python(node.right, editor, depth)
     if isinstance(node, cst.UnaryOperation):
-        return _is_python(node.expression, editor)
+        return _is_python(node.expression, editor, depth)
     if is_number(node, editor):
         return True
-    value = assigned(node, editor)
-    return value is not None and not isinstance(value, cst.Name) and _is_python(value, editor)
+    value = assigned(node, editor) if depth < _DEPTH else None
+    return value is not None and _is_python(value, editor, depth + 1)
 
 
 def _are_numbers(value: Value) -> bool:
