@@ -60,26 +60,6 @@ def f(x):
 """
 
 
-OF_ITSELF = """\
-import numpy as np
-import torch
-
-
-@torch.compile
-def f(x):
-    n = np.sqrt(x.shape[0])
-
-    def grow():
-        nonlocal n
-        n = np.sqrt(n * 2)
-        if n > 1:
-            return x + 1
-        return x
-
-    return grow()
-"""
-
-
 @pytest.mark.parametrize("more", ["n.astype(int)", "len(n.shape)"])
 def test_a_name_that_has_to_stay_an_array(tmp_path: Path, more: str) -> None:
     source = ARRAY.format(more=more)
@@ -87,9 +67,3 @@ def test_a_name_that_has_to_stay_an_array(tmp_path: Path, more: str) -> None:
     file.write_text(source)
     found = next(f for f in analyse([(file, "model.py")]).findings if f.rule == "GD201")
     assert found.fix is not None and not found.fix.edits
-
-
-def test_a_name_that_is_made_of_itself(tmp_path: Path) -> None:
-    file = tmp_path / "model.py"
-    file.write_text(OF_ITSELF)
-    assert all(f.fix is None or not f.fix.edits for f in analyse([(file, "model.py")]).findings)
