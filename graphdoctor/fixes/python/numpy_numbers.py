@@ -41,6 +41,10 @@ def python_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     found = list(dict.fromkeys(_calls(hit.place, editor, 0)))
     if not found:
         return Refusal("The number does not come from a function of numpy on Python numbers.")
+    place = hit.place
+    if isinstance(place, cst.Call) and place not in found and dotted_name(place.func, editor).startswith("numpy."):
+        # What it gives is an array to Dynamo, whatever becomes of its arguments.
+        return Refusal(f"`{editor.code(place)}` is not shown to get Python numbers alone.")
     edits: list[Edit] = []
     for call in found:
         outermost, text = _python(call, editor)
