@@ -13,15 +13,15 @@ UNTRACED = frozenset((
     "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heappushpop", "heapq.heapreplace", "heapq.nlargest",
     "heapq.nsmallest", "urllib.parse.quote", "urllib.parse.quote_plus", "urllib.parse.urlencode",
     "urllib.parse.urljoin", "shlex.split", "calendar.monthrange", "types.MethodType",
-    "types.ModuleType", "types.new_class", "operator.indexOf",
+    "operator.indexOf",
     "decimal.localcontext", "decimal.Context", "weakref.finalize", "opt_einsum.contract", "opt_einsum.contract_path",
     "ast.literal_eval", "ast.parse",
-    "threading.get_ident", "threading.current_thread", "threading.active_count", "threading.local", "threading.Thread",
+    "threading.get_ident", "threading.current_thread", "threading.active_count", "threading.Thread",
     "threading.Lock", "threading.RLock", "threading.Event", "multiprocessing.cpu_count", "queue.Queue",
     "concurrent.futures", "string.Template.substitute", "string.Formatter", "contextvars.ContextVar",
     "contextvars.copy_context", "weakref.proxy", "functools.cmp_to_key", "functools.lru_cache", "functools.cache",
     "itertools.combinations_with_replacement", "struct.calcsize", "fnmatch.fnmatch", "configparser.ConfigParser",
-    "argparse.ArgumentParser", "pprint.pformat", "dataclasses.make_dataclass", "enum.auto", "sys.getrefcount",
+    "argparse.ArgumentParser", "pprint.pformat", "enum.auto", "sys.getrefcount",
     "sys.gettrace", "builtins.object", "builtins.dir", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
     "numpy.isscalar", "numpy.vectorize", "numpy.datetime64", "numpy.testing", "numpy.allclose",
     "numpy.polynomial", "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "pydantic.BaseModel",
@@ -64,6 +64,9 @@ ONE_FORMULA = frozenset((
 
 #: Classes whose objects are traced where they were made before.
 MADE_BEFORE = frozenset({"types.SimpleNamespace"})
+
+#: What makes objects that hold what the code puts into them: a function that one holds is traced as any other.
+HOLDERS = frozenset({"types.ModuleType", "types.new_class", "threading.local", "dataclasses.make_dataclass"})
 
 #: What makes numpy arrays: of numbers Dynamo makes tensors, of objects it cannot.
 ARRAYS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "empty", "full", "ones", "zeros"))

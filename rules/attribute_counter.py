@@ -312,6 +312,9 @@ def f(x):
 """,
 )
 
+#: Functions with numbers that say how long something is.
+_TAKE_BOUNDS = ("arange", "narrow", "range")
+
 
 def check_setattr(event: SetAttr) -> Hit | None:
     if event.begun or not _outlives(event.receiver) or _prepares_data(event):
@@ -344,11 +347,23 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} {when}, and {cost}",
-        "count outside the compiled function, or keep the count in a tensor buffer",
+        _suggestion(event),
         "likely" if event.site.conditional else "certain",
         severity="info" if symbol else None,
         torch="<2.15" if _is_unread_global(event) else "",
     )
+
+
+def _suggestion(event: SetAttr | SetItem) -> str:
+    """A tensor cannot take the place of a number that says where a slice begins or ends, or how long a range is."""
+    function = function_named(event)
+    bounds: list[cst.CSTNode] = []
+    if function is not None:
+        ranges = [call for call in find(function.body, cst.Call) if called(call) in _TAKE_BOUNDS]
+        bounds = [*find(function.body, cst.Slice), *ranges]
+    if any(_is_same(node, event.node) for bound in bounds for node in walk(bound)):
+        return "count outside the compiled function, and pass the number in: it becomes a symbol with the second value"
+    return "count outside the compiled function, or keep the count in a tensor buffer"
 
 
 def _is_unread_global(event: SetAttr | SetItem) -> bool:

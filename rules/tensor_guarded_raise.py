@@ -12,10 +12,14 @@ check raises RuntimeError.
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.fixes.branches.branch import rewrite_branch
+from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.numpy_numbers import python_math
 from graphdoctor.static.domain.events import Truth
-from graphdoctor.static.domain.value_functions import may_be_tensor
+from graphdoctor.static.domain.value_functions import may_be_tensor, tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence, only_raises
@@ -101,11 +105,27 @@ def check_truth(event: Truth) -> Hit | None:
     return Hit(
         event,
         f"raise guarded by tensor data {code(event)}",
-        'write `assert condition, "literal message"` (a RuntimeError when it fails), or validate before the call',
+        _suggestion(event),
         certainty(event, event.value),
         consequence=consequence(event),
     )
 
 
+def _suggestion(event: Truth) -> str:
+    tensor = tensor_of(event.value)
+    if tensor is not None and tensor.numpy:
+        return "compute it from Python numbers with `math`, since what numpy computes is tensor data to Dynamo"
+    branch = event.branch
+    several = isinstance(branch, cst.If) and isinstance(branch.test, cst.BooleanOperation)
+    for_each = ", one for each condition" if several else ""
+    return (
+        f'write `assert condition, "literal message"`{for_each} (a RuntimeError when it fails), or validate before the '
+        "call"
+    )
+
+
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    tensor = tensor_of(hit.event.value) if isinstance(hit.event, Truth) else None
+    if tensor is not None and tensor.numpy:
+        return first_fit(hit, editor, python_math, rewrite_branch)
     return rewrite_branch(hit, editor)

@@ -64,6 +64,7 @@ from ._untraced_functions import (
     DISTRIBUTIONS,
     DIVERGENCES,
     GETTERS,
+    HOLDERS,
     INSTEAD,
     MADE_BEFORE,
     OBJECTS,
@@ -1073,7 +1074,7 @@ def _is_untraced(name: str) -> bool:
     # What calls the object that such a function made says no more of it.
     untraced = within(name, UNTRACED) and not name.endswith(".__call__")
     of_numpy = name in WITHOUT_TENSORS or name in GIVE_NO_TENSOR
-    listed = name in ON_SOME or name in MADE_BEFORE or of_numpy or name in OBJECTS
+    listed = name in ON_SOME or name in MADE_BEFORE or name in HOLDERS or of_numpy or name in OBJECTS
     return listed or untraced or name.endswith(OF_MATCHES)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.model.findings import Finding, Location
 
 if TYPE_CHECKING:
-    from graphdoctor.diagnosis.join import RuleText
+    from graphdoctor.diagnosis.unexpected import RuleText
     from graphdoctor.model.export import Exported
     from graphdoctor.model.runs import DynamicRun
 

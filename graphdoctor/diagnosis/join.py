@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.explanations import IN_EAGER
-from graphdoctor.breaks.locations import without_site
 from graphdoctor.breaks.measured_costs import measured, measured_rest, not_reached_yet, split, unmeasured
-from graphdoctor.diagnosis import exports
+from graphdoctor.diagnosis import exports, unexpected
 from graphdoctor.diagnosis.numpy_scalars import with_cause
 from graphdoctor.diagnosis.sites import all_sites, dropped_names, functions_of, last, share_comprehension, sites
+from graphdoctor.diagnosis.unexpected import RuleText
 from graphdoctor.model.findings import Finding, Location
 from graphdoctor.syntax.arms import are_exclusive
 from graphdoctor.syntax.passed_over import may_be_passed_over
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.sites import Site
-    from graphdoctor.model.findings import Severity
     from graphdoctor.model.runs import Break, DynamicRun
     from graphdoctor.static.rule import Rule
 
@@ -31,13 +29,6 @@ if TYPE_CHECKING:
 HIDING = frozenset({"GB7000", "GB0066"})
 #: After such a break the rest of the function runs in eager, and is not traced: a recurrent layer.
 LEAVES_THE_REST = frozenset({"GB0014"})
-
-
-_RAISES = "The exception ends the compiled call: nothing is left to run in eager, and there is no graph."
-#: What to do where the inputs are right.
-_RIGHT_IN_EAGER = (
-    "The same inputs pass in eager: move the line out of the compiled code, or write it with another operator."
-)
 
 #: Ids that tell what Dynamo met and not which code is the cause, so many causes end in them: an argument or a key that
 #: it cannot take, an object that it cannot compare, set or make again. A rule may expect them, but owns none of them.
@@ -49,16 +40,6 @@ OF_MANY_CAUSES = frozenset((
 
 #: An operator fails on tensors without data.
 OPERATOR_FAILS = "GB4315"
-
-
-@dataclass(frozen=True)
-class RuleText:
-    """What a finding takes over from the rule that owns a graph-break id."""
-
-    code: str
-    name: str
-    why: str
-    suggestion: str
 
 
 def rule_texts(rules: Iterable[Rule]) -> dict[str, RuleText]:
@@ -107,9 +88,9 @@ def join(
     for number, site in enumerate(all_sites(runs)):
         match = _match(site.first, index)
         if match is None:
-            unexpected = _unexpected(site, rules, raises=(site.first.path, site.first.line) in raising)
-            with_others = replace(unexpected, fact=f"{unexpected.fact} (only in calls with other inputs)")
-            extra.append(with_cause(unexpected if number < len(found) else with_others, [site]))
+            finding = unexpected.of(site, rules, raises=(site.first.path, site.first.line) in raising)
+            with_others = replace(finding, fact=f"{finding.fact} (only in calls with other inputs)")
+            extra.append(with_cause(finding if number < len(found) else with_others, [site]))
         else:
             seen.setdefault(id(match), []).append(site)
             places[id(match)] += number < len(found)
@@ -120,7 +101,7 @@ def join(
         else traced.judge(f)
         for f in findings
     ]
-    found_by_break = (*joined, *(_beside(f, joined) for f in extra))
+    found_by_break = (*joined, *(unexpected.beside(f, joined) for f in extra))
     return (*found_by_break, *exports.unexpected(found_by_break, runs, rules))
 
 
@@ -211,7 +192,7 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
         status="confirmed",
         severity="error" if is_error else finding.severity,
         confidence="certain",
-        owner=seen[0].first.owner,
+        owner=finding.owner if _is_way_in(finding, seen[0].first) else seen[0].first.owner,
         events=sum(s.events for s in seen),
         gb_ids=tuple(sorted(causes)) or finding.gb_ids,
         whole_frame=whole,
@@ -219,57 +200,9 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
     )
 
 
-def _beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:
-    """A break whose cause no rule knows, on the line of a break that a rule explains: that one may be the cause."""
-    if unexplained.rule != "GD000":
-        return unexplained
-    place = unexplained.location
-    here = (f for f in joined if f.status == "confirmed" and f.gb_ids and f.location.path == place.path)
-    other = next((f for f in here if _contains(f.location, place.line, None)), None)
-    if other is None:
-        return unexplained
-    first = f"Remove the break of {other.rule} on this line first: this one may go with it."
-    return replace(unexplained, suggestion=" Else: ".join(filter(None, (first, unexplained.suggestion))))
-
-
-def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
-    """The finding for a break that the static pass did not expect; ``raises``: it ended a run that passes in eager."""
-    brk = site.first
-    rule = rules.get(brk.gb_id or "", RuleText("GD000", "graph-break", "", ""))
-    severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
-    column = brk.column if brk.column is not None else 1
-    hint = brk.hints[0] if brk.hints else rule.suggestion
-    lost = "The graph is split here, and what is left is compiled and launched on its own."
-    if site.whole_frame:
-        part = "rest of the" if site.rest else "whole"
-        lost = f"The {part} function runs uncompiled; what it calls is compiled by itself."
-    why = _RAISES if raises or brk.raises else lost
-    return Finding(
-        rule=rule.code,
-        name=rule.name,
-        severity=severity,
-        confidence="certain",
-        location=Location(brk.path, brk.line, column, brk.line, column),
-        function=brk.function,
-        fact=brk.reason + inside(brk),
-        why=rule.why or why,
-        suggestion=_RIGHT_IN_EAGER if raises and hint == IN_EAGER else hint,
-        status="dynamic-only",
-        owner=brk.owner,
-        gb_ids=(brk.gb_id,) if brk.gb_id else (),
-        events=site.events,
-        whole_frame=site.whole_frame and not site.rest,
-        dropped=() if site.rest else dropped_names([site]),
-    )
-
-
-def inside(brk: Break) -> str:
-    """Where in a library it happened, when the line of the finding is only the user's way in."""
-    inner = brk.stack[-1] if brk.stack else None
-    if inner is None or (inner.path, inner.line) == (brk.path, brk.line) or brk.owner == "own":
-        return ""
-    condition = f", under `if {brk.condition}`" if brk.condition else ""
-    return f" (at {without_site(inner.path)}:{inner.line}{condition})"
+def _is_way_in(finding: Finding, brk: Break) -> bool:
+    """Whether a line of the user's, of which a rule says what to do there, led to a break in a library."""
+    return finding.owner == "own" and brk.owner == "third-party" and finding.location.path == brk.path
 
 
 class _Traced:

@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 
 def graphdoctor_target():
     """What was compiled, with the arguments of its first call."""
-    return load(HERE / {data!r}{script}, root=HERE / {root!r}{module})
+    return load(HERE / {data!r}{script}, root=HERE / {root!r}{module}{folders})
 '''
 
 
@@ -96,7 +96,18 @@ def _text(file: Path, name: str, note: Mapping[str, Any], program: Mapping[str, 
         script=script,
         root=_relative(root, here),
         module=f", name={dotted!r}" if dotted else "",
+        folders=_folders(note, root, here),
     )
+
+
+def _folders(note: Mapping[str, Any], root: str, here: Path) -> str:
+    """The folders that the program itself added to ``sys.path``, as arguments."""
+    said = []
+    for name, added in note.get("folders", {}).items():
+        others = [each for each in added if os.path.realpath(each) != os.path.realpath(root)]
+        paths = ", ".join(f"HERE / {_relative(each, here)!r}" for each in others)
+        said += [f", {name}=[{paths}]"] if paths else []
+    return "".join(said)
 
 
 def _relative(path: str, folder: Path) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from graphdoctor.recorder import start
 from graphdoctor.recorder.trace_file import TraceFile
 
 #: Calls of one process that are saved.
@@ -38,7 +39,7 @@ class Samples:
         module = _module(original)
         named = type(module) if module is not None else original
         note = {"name": getattr(named, "__qualname__", ""), "module": getattr(named, "__module__", "")}
-        note |= {"rank": os.environ.get("RANK", "0"), "main": _main_name()}
+        note |= {"rank": os.environ.get("RANK", "0"), "main": _main_name(), "folders": _added_folders()}
         try:
             content = {
                 "function": module,
@@ -76,6 +77,18 @@ def _main_name() -> str:
     """The dotted name that ``python -m`` was given; empty for a script."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     return getattr(spec, "name", "") if spec is not None else ""
+
+
+def _added_folders() -> dict[str, list[str]]:
+    """What the program added to ``sys.path``: before all that Python itself searches, and behind it."""
+    found: dict[str, list[str]] = {"first": [], "last": []}
+    behind = False
+    for entry in sys.path:
+        if entry in start.searched:
+            behind = True
+        elif entry and os.path.isdir(entry):
+            found["last" if behind else "first"].append(os.path.abspath(entry))
+    return found
 
 
 def _globals(named: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,17 +18,23 @@ _MAIN = ("__main__", "__mp_main__")
 
 
 def load(
-    file: Path, script: Path | None = None, root: Path | None = None, name: str = ""
+    file: Path,
+    script: Path | None = None,
+    root: Path | None = None,
+    name: str = "",
+    first: Sequence[Path] = (),
+    last: Sequence[Path] = (),
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """The function, its arguments and keyword arguments. The file is a pickle: load only those that you saved.
 
     ``script`` is the program where it defines what was compiled: of it, imports, functions, classes and settings of
     torch's (``torch._dynamo.config.allow_rnn = True``) are executed, and nothing else. ``root`` is the folder that its
-    imports start from, ``name`` its dotted name if it was run as a module.
+    imports start from, ``name`` its dotted name if it was run as a module; ``first`` and ``last`` are the folders that
+    it added at both ends of ``sys.path``.
     """
-    folder = str((root or (script or file).parent).resolve())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    _search([root or (script or file).parent], 0)
+    _search(first, 0)
+    _search(last, len(sys.path))
     main = definitions(script.resolve(), name) if script is not None else None
     with _as_main(main):
         saved = torch.load(file, map_location="cpu", weights_only=False)
@@ -37,6 +43,12 @@ def load(
     module, qualified = saved["name"]
     function = saved["function"] if saved["function"] is not None else _function(module, qualified, main)
     return function, saved["args"], saved["kwargs"]
+
+
+def _search(folders: Sequence[Path], at: int) -> None:
+    """Python looks for modules in ``folders``, too."""
+    new = [str(folder.resolve()) for folder in folders]
+    sys.path[at:at] = [folder for folder in new if folder not in sys.path]
 
 
 @contextlib.contextmanager

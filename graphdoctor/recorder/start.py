@@ -17,11 +17,15 @@ from typing import Any
 
 from graphdoctor.recorder.settings import MISSING, Settings, load
 
+#: Where Python looked for modules before the program began: what is there later, the program added.
+searched: list[str] = []
+
 
 def start() -> None:
     """Wait for torch, if the environment asks for a recording."""
     settings = load(os.environ)
     if settings is not None and "torch" not in sys.modules:
+        searched[:] = sys.path
         sys.meta_path.insert(0, _AfterTorch(settings))
         atexit.register(_note_missing, settings.folder)
 

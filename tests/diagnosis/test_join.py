@@ -101,6 +101,12 @@ def test_ids_that_hide_the_cause_match_any_rule_and_keep_its_ids(build: Any, gb_
     assert found.status == "confirmed" and found.gb_ids == ("GB0059",)
 
 
+def test_a_line_of_the_user_that_leads_to_a_break_in_a_library_is_mended_by_the_user(build: Any) -> None:
+    stack = (build.frame("m.py", 5, "forward"), build.frame("/lib/tokens.py", 9, "__getattr__"))
+    (found,) = join([build.finding()], [build.run(build.brk(stack=stack, owner="third-party"))], RULES)
+    assert found.status == "confirmed" and found.owner == "own"
+
+
 def test_a_caller_is_joined_only_when_its_rule_expects_the_id(build: Any) -> None:
     stack = (build.frame("m.py", 5, "forward"), build.frame("/lib/logging.py", 9, "warning"))
     inner = build.brk(9, 1, "GB0059", path="/lib/logging.py", stack=stack, owner="third-party")
@@ -312,6 +318,18 @@ def test_an_unexplained_break_names_the_explained_one_on_its_line(build: Any) ->
     assert (confirmed.status, beside.rule) == ("confirmed", "GD000")
     assert beside.suggestion.startswith("Remove the break of GD101 on this line first: this one may go with it.")
     assert beside.suggestion.endswith(alone.suggestion)
+
+
+def test_a_comprehension_that_is_compiled_alone_names_the_break_for_which_it_is(build: Any) -> None:
+    around = (build.frame("m.py", 5, "Net.forward"),)
+    inner = (build.frame("m.py", 9, "Net.forward.<listcomp>"),)
+    known = build.brk(dropped=around, whole_frame=True)
+    unknown = build.brk(9, 1, "GB4347", dropped=inner, whole_frame=True)
+    _, beside = join([build.finding()], [build.run(known, unknown)], {})
+    assert beside.suggestion.startswith("Remove the break of GD101 at line 5 first: this one may go with it.")
+    other = build.brk(9, 1, "GB4347", dropped=(build.frame("m.py", 9, "other.<listcomp>"),), whole_frame=True)
+    _, apart = join([build.finding()], [build.run(known, other)], {})
+    assert "GD101" not in apart.suggestion
 
 
 def test_behind_a_comprehension_that_was_given_up_the_function_goes_on(build: Any) -> None:

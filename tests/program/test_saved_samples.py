@@ -70,6 +70,20 @@ torch.compile(Tagger(), backend="eager")(torch.rand(3, 2, 4))
 """
 
 
+NET = """\
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x):
+        print("net")
+        return x.relu()
+"""
+STARTS = """\
+import torch
+from parts.net import Net
+
+torch.compile(Net(), backend="eager")(torch.rand(3))
+"""
 TWO = """\
 import torch
 from torch import nn
@@ -170,6 +184,20 @@ def test_what_a_saved_call_does_not_reach_is_not_verified(graphdoctor: Command, 
     found = {finding["rule"]: finding["fix"] for finding in json.loads(done.stderr)["findings"]}
     assert found["GD101"]["verified"] is True
     assert found["GD201"]["verified"] is False and "its line did not run" in found["GD201"]["doubts"]
+
+
+@pytest.mark.parametrize("change", ["sys.path.append(HERE + '/..')", "sys.path.insert(0, HERE + '/..')"])
+def test_folders_that_the_program_searches_are_searched_again(
+    graphdoctor: Command, tmp_path: Path, change: str
+) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "net.py").write_text(NET, encoding="utf-8")
+    trainer = tmp_path / "trainer"
+    trainer.mkdir()
+    (trainer / "train.py").write_text(f"import os, sys\nHERE = os.path.dirname(__file__)\n{change}\n{STARTS}")
+    done = graphdoctor("run", "--verify", "--output-format", "json", "--output", "report.json", "train.py", cwd=trainer)
+    (finding,) = report(done, trainer / "report.json")["findings"]
+    assert finding["fix"]["label"] == "safe" and finding["fix"]["verified"], done.stderr
 
 
 def test_call_that_cannot_be_saved_is_told(graphdoctor: Command, tmp_path: Path) -> None:

@@ -288,3 +288,46 @@ def test_a_global_that_is_only_counted_is_no_guard_since_torch_2_15(
     file.write_text(GLOBAL.format(factor=factor))
     active = catalog.holding(catalog.rules(), version)
     assert [finding.rule for finding in analyse([(file, "net.py")], active).findings] == rules
+
+
+POSITION = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Buffer(torch.rand(8, 4))
+        self.start = 0
+
+    def forward(self, x):
+        x = x + {used}
+        self.start += 1
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("used", "advice"),
+    [
+        ("self.table[self.start : self.start + 1]", "pass the number in"),
+        ("torch.arange(self.start, self.start + 1)", "pass the number in"),
+        ("self.table[0] * self.start", "in a tensor buffer"),
+    ],
+)
+def test_a_position_is_passed_and_not_kept_in_a_tensor(tmp_path: Path, used: str, advice: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(POSITION.format(used=used))
+    (finding,) = analyse([(file, "net.py")]).findings
+    assert finding.rule == "GD701" and advice in finding.suggestion
+
+
+def test_a_position_that_is_passed_is_compiled_twice() -> None:
+    table = torch.rand(64, 4)
+    count = CompileCounter()
+    torch._dynamo.reset()
+    step = torch.compile(lambda x, start: x + table[start : start + 1], backend=count)
+    for start in range(2, 8):
+        step(torch.zeros(1, 4), start)
+    assert count.frame_count == 2

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from graphdoctor.lint.engine import analyse
 
@@ -384,3 +385,36 @@ def test_a_decorator_is_called_where_its_function_is_defined(
         "A function that is kept out of compilation is to run in each call.",
     }
     assert all(f.fix is not None and f.fix.safety == "manual" and f.fix.reason in refusals for f in found)
+
+
+HOLDERS = """\
+import dataclasses
+import threading
+import types
+
+import torch
+
+
+def doubled(x):
+    return x * 2
+
+
+other = types.ModuleType("other")
+local = threading.local()
+Added = types.new_class("Added")
+Point = dataclasses.make_dataclass("Point", ["shift"], namespace={"moved": lambda self, x: x + self.shift})
+point = Point(2)
+other.doubled = local.doubled = doubled
+Added.doubled = staticmethod(doubled)
+
+
+def f(x):
+    return point.moved(other.doubled(local.doubled(Added.doubled(x))))
+"""
+
+
+def test_a_function_that_an_object_of_python_holds_is_traced(tmp_path: Path, splits: Callable[..., bool]) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(HOLDERS)
+    assert not analyse([(file, "model.py")]).findings
+    assert not splits(HOLDERS, "f", torch.rand(3))

@@ -5,13 +5,17 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.analysis.attribute_writes import in_constructor, writes
+from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import find
+from graphdoctor.syntax.walk import walk
 
 _REASON = "The attribute holds the same number, as a Python number: numpy's own is array data to Dynamo."
+
+#: Names in what other names are given.
+_DEPTH = 6
 
 
 def number_in_constructor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -37,10 +41,17 @@ def number_in_constructor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan(tuple(edits), "unsafe", _REASON)
 
 
-def _read(place: cst.CSTNode, editor: Editor) -> dict[str, str]:
-    """The attributes of ``self`` in ``place`` that hold a numpy scalar of eager code: "int", "float" or "" for each."""
-    found = {}
-    for node in find(place, cst.Attribute):
+def _read(place: cst.CSTNode, editor: Editor, depth: int = 0) -> dict[str, str]:
+    """The attributes of ``self`` that hold a numpy scalar of eager code, in ``place`` and in what its names are given:
+    "int", "float" or "" for each.
+    """
+    found: dict[str, str] = {}
+    for node in walk(place):
+        if isinstance(node, cst.Name) and depth < _DEPTH and not editor.is_label(node):
+            given = assigned(node, editor)
+            found |= _read(given, editor, depth + 1) if given is not None else {}
+        if not isinstance(node, cst.Attribute):
+            continue
         of_self = isinstance(node.value, cst.Name) and node.value.value == "self"
         value = editor.value(node) if of_self else None
         if isinstance(value, Tensor) and value.numpy and value.ndim == 0 and value.argument and value.constant:

@@ -20,7 +20,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 #: Functions that ``math`` has under the same name, with as many arguments and the same kind of result.
-_SAME = words("cos cosh exp expm1 log log10 log1p log2 sin sinh sqrt tan tanh")
+_SAME = words("cos cosh exp expm1 isfinite isinf isnan log log10 log1p log2 sin sinh sqrt tan tanh")
 _WHOLE = {"ceil": "math.ceil", "floor": "math.floor", "rint": "round", "round": "round", "trunc": "math.trunc"}
 _OF_TWO = {"gcd": "math.gcd", "lcm": "math.lcm", "hypot": "math.hypot"}
 _EXTREME = {"maximum": "max", "minimum": "min"}
@@ -41,6 +41,10 @@ def python_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     found = list(dict.fromkeys(_calls(hit.place, editor, 0)))
     if not found:
         return Refusal("The number does not come from a function of numpy on Python numbers.")
+    place = hit.place
+    if isinstance(place, cst.Call) and place not in found and dotted_name(place.func, editor).startswith("numpy."):
+        # What it gives is an array to Dynamo, whatever becomes of its arguments.
+        return Refusal(f"`{editor.code(place)}` is not shown to get Python numbers alone.")
     edits: list[Edit] = []
     for call in found:
         outermost, text = _python(call, editor)
@@ -76,11 +80,20 @@ def _calls(node: cst.CSTNode, editor: Editor, depth: int) -> Iterator[cst.Call]:
             yield inner
         elif isinstance(inner, cst.Name) and depth < _DEPTH and not editor.is_label(inner):
             value = assigned(inner, editor)
-            if value is not None:
-                yield from _calls(value, editor, depth + 1)
+            found = list(_calls(value, editor, depth + 1)) if value is not None else []
+            if value is not None and found:
+                _refuse_arrays(editor.parent(value), editor)
+            yield from found
 
 
-def _function(call: cst.Call, editor: Editor) -> str:
+def _refuse_arrays(made: cst.CSTNode | None, editor: Editor) -> None:
+    """Raises Refuse where an attribute or method of an array is used of the name that ``made`` gives a value."""
+    for use in uses(made, editor) if isinstance(made, cst.Assign) else ():
+        if isinstance(editor.parent(use), cst.Attribute):
+            raise Refuse(f"`{editor.code(use)}` needs to be an array in line {editor.location(use).line}")
+
+
+def _function(call: cst.Call, editor: Editor, depth: int = 0) -> str:
     """The name of a function of numpy that has a form in Python, where all arguments are Python numbers."""
     if not isinstance(call.func, cst.Attribute) or called(call) not in _NAMES:
         return ""
@@ -91,18 +104,21 @@ def _function(call: cst.Call, editor: Editor) -> str:
     if name in _OF_LIST or name == "cumsum":
         return name if len(values) == 1 and _are_numbers(editor.value(values[0])) else ""
     wanted = 2 if name in _OF_TWO or name in _EXTREME else 1
-    return name if len(values) == wanted and all(_is_python(value, editor) for value in values) else ""
+    return name if len(values) == wanted and all(_is_python(value, editor, depth) for value in values) else ""
 
 
-def _is_python(node: cst.BaseExpression, editor: Editor) -> bool:
+def _is_python(node: cst.BaseExpression, editor: Editor, depth: int) -> bool:
     """A Python number, or one that becomes one: arithmetic of numbers and of calls that are rewritten too."""
-    if isinstance(node, cst.Call) and _function(node, editor):
+    if isinstance(node, cst.Call) and _function(node, editor, depth):
         return True
     if isinstance(node, cst.BinaryOperation):
-        return _is_python(node.left, editor) and _is_python(node.right, editor)
+        return _is_python(node.left, editor, depth) and _is_python(node.right, editor, depth)
     if isinstance(node, cst.UnaryOperation):
-        return _is_python(node.expression, editor)
-    return is_number(node, editor)
+        return _is_python(node.expression, editor, depth)
+    if is_number(node, editor):
+        return True
+    value = assigned(node, editor) if depth < _DEPTH else None
+    return value is not None and _is_python(value, editor, depth + 1)
 
 
 def _are_numbers(value: Value) -> bool:
@@ -209,9 +225,7 @@ def _edits(element: cst.Subscript, editor: Editor) -> Iterator[Edit]:
         yield editor.replace(method, plain)
         return
     made = next((node for node in editor.ancestors(element) if isinstance(node, cst.Assign)), None)
-    for use in uses(made, editor) if made is not None else ():
-        if isinstance(editor.parent(use), cst.Attribute):
-            raise Refuse(f"`{editor.code(use)}` needs to be an array in line {editor.location(use).line}")
+    _refuse_arrays(made, editor)
     yield editor.replace(element, plain)
 
 

@@ -59,6 +59,23 @@ def test_the_number_is_made_one_of_python_where_it_is_stored(
     assert torch.equal(result.value, runner.eager(before + ending, x))
 
 
+def test_the_attribute_is_found_behind_names(tmp_path: Path, runner: Any) -> None:
+    import torch
+
+    named = "whole = 2 * self.hop\n        frames = math.ceil(x.shape[-1] / whole) * whole - x.shape[-1]"
+    source = SOURCE.replace("frames = math.ceil(x.shape[-1] / self.hop)", named)
+    before, after = (source.format(stored=text, more="") for text in ("np.prod(rates)", "np.prod(rates).item()"))
+    file = tmp_path / "net.py"
+    file.write_text(before)
+    found = engine.analyse([(file, "net.py")]).findings
+    edits = {edit.text for each in found if each.fix is not None for edit in each.fix.edits}
+    assert found and edits == {"np.prod(rates).item()"}
+    x, ending = torch.ones(3, 17), "\n\nf = Net()\n"
+    result = runner.compiled(after + ending, x, fullgraph=True)
+    assert (result.breaks, result.graphs) == (0, 1)
+    assert torch.equal(result.value, runner.eager(before + ending, x))
+
+
 SET_TWICE = "`hop` is not shown to be set once, by the constructor."
 
 

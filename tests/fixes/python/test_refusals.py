@@ -312,6 +312,10 @@ TABLE: list[Row] = [
     (causal_loss, "y[0] = g(x)", CALL, UNKNOWN, "The model is not given a name of its own, on which the loss could be set."),
     # Functions of numpy and math.
     (python_math, "return x.sum()", CALL, UNKNOWN, "The number does not come from a function of numpy on Python numbers."),
+    (python_math, NUMPY + "    n = x\n    def g():\n        nonlocal n\n        n = np.sqrt(n * 2)\n        return n > 1\n",
+     (cst.Comparison, ""), UNKNOWN, "The number does not come from a function of numpy on Python numbers."),
+    (python_math, NUMPY + "    return np.isfinite(x / np.sqrt(2.0))\n", (cst.Call, "np.isfinite"), UNKNOWN,
+     "`np.isfinite(x / np.sqrt(2.0))` is not shown to get Python numbers alone."),
     (python_math, NUMPY + "    return np.lcm(2, 4).reshape(1)\n", CALL, UNKNOWN, "`np.lcm(2, 4).reshape(1)` needs an array."),
     (python_math, NUMPY + "    return np.cumsum([1, 2])\n", CALL, UNKNOWN, "The sums are kept as an array."),
     (python_math, NUMPY + "    return np.ceil(2.5).astype(int).clip(0)\n", CALL, UNKNOWN, "`np.ceil(2.5).astype(int).clip(0)` needs an array."),

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import Literal
 
-from graphdoctor.diagnosis.join import inside
+from graphdoctor.diagnosis.unexpected import inside
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import Break, DynamicRun, Piece
 from graphdoctor.report.proof import helps

@@ -1,0 +1,100 @@
+"""Findings for breaks that the static pass did not expect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from graphdoctor.breaks.explanations import IN_EAGER
+from graphdoctor.breaks.locations import without_site
+from graphdoctor.diagnosis.sites import dropped_names
+from graphdoctor.model.findings import Finding, Location
+
+if TYPE_CHECKING:
+    from graphdoctor.diagnosis.sites import Site
+    from graphdoctor.model.findings import Severity
+    from graphdoctor.model.runs import Break
+
+#: What Python up to 3.11 makes of a comprehension.
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
+
+
+_RAISES = "The exception ends the compiled call: nothing is left to run in eager, and there is no graph."
+#: What to do where the inputs are right.
+_RIGHT_IN_EAGER = (
+    "The same inputs pass in eager: move the line out of the compiled code, or write it with another operator."
+)
+
+
+@dataclass(frozen=True)
+class RuleText:
+    """What a finding takes over from the rule that owns a graph-break id."""
+
+    code: str
+    name: str
+    why: str
+    suggestion: str
+
+
+def of(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
+    """The finding for a break that the static pass did not expect; ``raises``: it ended a run that passes in eager."""
+    brk = site.first
+    rule = rules.get(brk.gb_id or "", RuleText("GD000", "graph-break", "", ""))
+    severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
+    column = brk.column if brk.column is not None else 1
+    hint = brk.hints[0] if brk.hints else rule.suggestion
+    lost = "The graph is split here, and what is left is compiled and launched on its own."
+    if site.whole_frame:
+        part = "rest of the" if site.rest else "whole"
+        lost = f"The {part} function runs uncompiled; what it calls is compiled by itself."
+    why = _RAISES if raises or brk.raises else lost
+    return Finding(
+        rule=rule.code,
+        name=rule.name,
+        severity=severity,
+        confidence="certain",
+        location=Location(brk.path, brk.line, column, brk.line, column),
+        function=brk.function,
+        fact=brk.reason + inside(brk),
+        why=rule.why or why,
+        suggestion=_RIGHT_IN_EAGER if raises and hint == IN_EAGER else hint,
+        status="dynamic-only",
+        owner=brk.owner,
+        gb_ids=(brk.gb_id,) if brk.gb_id else (),
+        events=site.events,
+        whole_frame=site.whole_frame and not site.rest,
+        dropped=() if site.rest else dropped_names([site]),
+    )
+
+
+def inside(brk: Break) -> str:
+    """Where in a library it happened, when the line of the finding is only the user's way in."""
+    inner = brk.stack[-1] if brk.stack else None
+    if inner is None or (inner.path, inner.line) == (brk.path, brk.line) or brk.owner == "own":
+        return ""
+    condition = f", under `if {brk.condition}`" if brk.condition else ""
+    return f" (at {without_site(inner.path)}:{inner.line}{condition})"
+
+
+def beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:
+    """A break whose cause no rule knows, on the line of a break that a rule explains: that one may be the cause. So may
+    one for which Dynamo gave up the function around a comprehension, which is compiled alone then.
+    """
+    if unexplained.rule != "GD000":
+        return unexplained
+    place, given_up = unexplained.location, set(unexplained.dropped)
+    here = [f for f in joined if f.status == "confirmed" and f.gb_ids and f.location.path == place.path]
+    on_line = (f for f in here if _is_on(f.location, place.line))
+    around = (f for f in here if any(f"{name}.{kind}" in given_up for name in f.dropped for kind in COMPREHENSIONS))
+    other = next(chain(on_line, around), None)
+    if other is None:
+        return unexplained
+    where = "on this line" if _is_on(other.location, place.line) else f"at line {other.location.line}"
+    first = f"Remove the break of {other.rule} {where} first: this one may go with it."
+    return replace(unexplained, suggestion=" Else: ".join(filter(None, (first, unexplained.suggestion))))
+
+
+def _is_on(place: Location, line: int) -> bool:
+    return place.line <= line <= place.end_line
