@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 CONFIGURED = """\
