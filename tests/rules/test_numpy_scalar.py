@@ -89,6 +89,8 @@ def test_a_scalar_that_the_constructor_computes_is_a_size(tmp_path: Path, value:
 
 
 RESHAPED = """\
+import math
+
 import numpy as np
 import torch
 
@@ -117,6 +119,8 @@ def graphdoctor_target():
         ("return halves(x, rows, columns)", 1),
         ("x = x.reshape(rows, 4)\n    return x[:columns]", 1),
         ("x = x.reshape(rows, 4)\n    return x.reshape(columns * 1, 8)", 2),
+        ("size = math.ceil(4 / rows) * rows\n    return x.reshape(size, 4)", 2),
+        ("size = rows * 1\n    x = x.reshape(rows, 4)\n    return x.reshape(size, 4)", 1),
     ],
 )
 def test_a_size_from_before_a_break_is_a_number_while_that_is_there(tmp_path: Path, body: str, breaks: int) -> None:

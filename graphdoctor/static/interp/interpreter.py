@@ -231,11 +231,16 @@ class Interpreter:
             frame.resumes |= sure
             sure &= not frame.conditional
 
-    def continue_in_new_graph(self) -> None:
-        """Turn the local tensors into inputs of the next graph, since one ended."""
+    def continue_in_new_graph(self, after: cst.CSTNode | None = None) -> None:
+        """Turn the local tensors into inputs of the next graph, since one ended.
+
+        It ended in the statement ``after``, which was run: what that computes last, as ``y = x.item() * z`` does, is
+        computed in the next graph.
+        """
         if self.frame.compiled:
             names = self.frame.scope.names
-            names.update({name: as_arguments(value) for name, value in names.items()})
+            computed = _computed_last(after)
+            names.update({name: as_arguments(value) for name, value in names.items() if name != computed})
 
     def path(
         self,
@@ -278,3 +283,12 @@ def merge(*states: Names) -> Names:
     for name in [n for n in merged if "." in n and not all(n in state for state in states)]:
         del merged[name]
     return merged or {}
+
+
+def _computed_last(statement: cst.CSTNode | None) -> str | None:
+    """The name that ``statement`` binds to the result of an operator, which runs after all that it computes with."""
+    inner = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    if not isinstance(inner, cst.Assign) or not isinstance(inner.value, cst.BinaryOperation):
+        return None
+    target = inner.targets[0].target
+    return target.value if len(inner.targets) == 1 and isinstance(target, cst.Name) else None

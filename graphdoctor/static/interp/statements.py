@@ -53,7 +53,7 @@ def run_statements(interpreter: Interpreter, body: Sequence[Any]) -> bool:
             elif not _simple(interpreter, statement):
                 return False
             if interpreter.graph_ends != graph_ends:
-                interpreter.continue_in_new_graph()
+                interpreter.continue_in_new_graph(after=statement)
         return True
     finally:
         frame.statement = saved
