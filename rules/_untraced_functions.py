@@ -74,10 +74,10 @@ ARRAYS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "empty", "fu
 #: Those that break on some versions of torch only.
 ON_SOME = {
     "torch.nn.init.trunc_normal_": ">=2.13",
-    "builtins.pow": "<2.15",
+    "builtins.pow": "<2.14",
     "torch._C._is_tracing": "<2.15",
     "torch.clear_autocast_cache": "<2.12",
-    "torch.backends.cuda.SDPAParams": "<2.15",
+    "torch.backends.cuda.SDPAParams": "<2.14",
 }
 
 DISTRIBUTIONS = frozenset({"torch.distributions"})

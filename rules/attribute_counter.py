@@ -8,7 +8,7 @@ and compiles again, and after 8 compilations (`torch._dynamo.config.recompile_li
 float, or an int of an object that the caller passes, such as a cache, becomes a symbol with the second value.
 `dynamic=True` does not help. After the symbol nothing compiles again, which is a note. A plain object whose method
 breaks the graph is passed to what follows in that method. A global that the function only counts is no guard since
-torch 2.15. After a break, up to the end of the function, where nothing is computed, nothing is compiled, and nothing is
+torch 2.14. After a break, up to the end of the function, where nothing is computed, nothing is compiled, and nothing is
 said.
 
 Fix: Count in the code that calls the model, or make the counter a tensor buffer:
@@ -96,7 +96,7 @@ def f(x):
     return x * 2
 """,
     """\
-# torch <2.15
+# torch <2.14
 CALLS = 0
 
 
@@ -350,7 +350,7 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
         _suggestion(event),
         "likely" if event.site.conditional else "certain",
         severity="info" if symbol else None,
-        torch="<2.15" if _is_unread_global(event) else "",
+        torch="<2.14" if _is_unread_global(event) else "",
     )
 
 
@@ -367,7 +367,7 @@ def _suggestion(event: SetAttr | SetItem) -> str:
 
 
 def _is_unread_global(event: SetAttr | SetItem) -> bool:
-    """Whether it is a global that the function only counts: since torch 2.15 its value is no guard then."""
+    """Whether it is a global that the function only counts: since torch 2.14 its value is no guard then."""
     function = function_named(event)
     name = event.node
     if not isinstance(name, cst.Name) or function is None:

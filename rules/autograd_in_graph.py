@@ -884,7 +884,7 @@ def _saved_variables(event: GetAttr) -> Hit | None:
     """An old name that is empty while tracing. A loop over nothing breaks nowhere, and the gradient is another."""
     follows = "the function that computes the gradient runs uncompiled as a whole"
     if isinstance(event.site.statement, cst.For):
-        follows = "the loop has no iterations, and the gradient is silently wrong"
+        follows = "before torch 2.14 the loop has no iterations, and the gradient is silently wrong"
     return Hit(
         event,
         f"{code(event)} is empty in a backward that Dynamo traces: {follows}",

@@ -56,7 +56,7 @@ def f(x):
     return x.log()
 """,
     """\
-# torch >=2.10,<2.15
+# torch >=2.10,<2.14
 import torch
 
 
@@ -118,7 +118,7 @@ def check_call(event: Call) -> Hit | None:
     message = event.kwargs.get("message") or (event.args[1] if len(event.args) > 1 else UNKNOWN)
     if name in CHECKS and all(map(_is_text, options(message))):
         hit = _hit(event, "has a string as its message, not a function", "put `lambda:` before the string")
-        return replace(hit, torch=">=2.10,<2.15")
+        return replace(hit, torch=">=2.10,<2.14")
     if _message_has_closure(event.node):
         return _hit(event, "has a message with a closure, which is not traced", "make the message a constant string")
     return None

@@ -67,8 +67,8 @@ QUERIES = frozenset((
     *_ON_A_GPU,
 ))  # fmt: skip
 
-#: Those that torch 2.15 traces.
-TRACED_SINCE_2_15 = frozenset((
+#: Those that torch 2.14 traces.
+TRACED_SINCE_2_14 = frozenset((
     "torch.backends.mps.is_available", "torch.backends.mps.is_built", "torch.mps.is_available",
     "torch.mtia.is_available",
 ))  # fmt: skip
@@ -90,7 +90,7 @@ def f(x):
     return x * 2
 """,
     """\
-# torch <2.15
+# torch <2.14
 import torch
 
 
@@ -193,7 +193,7 @@ def check_call(event: Call) -> Hit | None:
         f"{code(event)} is not traced",
         "query it once, in `__init__` or at module level, and keep the answer",
         certainty(event),
-        torch="<2.15" if event.qualname in TRACED_SINCE_2_15 else "",
+        torch="<2.14" if event.qualname in TRACED_SINCE_2_14 else "",
         consequence=consequence(event),
     )
 

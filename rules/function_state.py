@@ -4,7 +4,7 @@ What: `wrapper.calls += 1` in a decorator that counts, `encode.cache = table`, o
 compiled code.
 
 Why: Dynamo follows what is read of a function's attributes, and what is put into a list or dict that one of them holds.
-Before torch 2.15 it records no assignment to an attribute of a function.
+Before torch 2.14 it records no assignment to an attribute of a function.
 
 Fix: Count or cache outside of the compiled function, or keep the value in a list or dict: `state["calls"] += 1` runs in
 one graph, and compiles again with each new number.
@@ -22,7 +22,7 @@ CODE = "GD410"
 NAME = "function-state"
 SEVERITY = "error"
 GB_IDS = ("GB0467",)
-TORCH = ">=2.6,<2.15"
+TORCH = ">=2.6,<2.14"
 
 BREAKS = (
     """\
@@ -83,7 +83,7 @@ def f(x):
     return scale(x) + 1
 """,
     """\
-# torch >=2.9,<2.15
+# torch >=2.9,<2.14
 def f(x):
     def scale(x):
         return x * scale.factor

@@ -88,7 +88,7 @@ def f(x):
     return x * 2
 """,
     """\
-# torch <2.15
+# torch <2.14
 def f(x):
     if callable(x.relu):  # GB0059
         return x.relu()
@@ -203,7 +203,7 @@ def check_call(event: Call) -> Hit | None:
     if not of_method and not of_closure and event.qualname not in LOOKS:
         return None
     hit = _hit(event, code(event), _BY_NAME if event.qualname == "builtins.exec" else _AT_IMPORT)
-    return replace(hit, torch="<2.15") if of_method else hit
+    return replace(hit, torch="<2.14") if of_method else hit
 
 
 def check_define(event: Define) -> Hit:

@@ -116,7 +116,7 @@ def f(x):
     return y
 """,
     """\
-# torch <2.15
+# torch <2.14
 def f(x):
     y = x.to_mkldnn()  # GB0087
     return x * 2
@@ -329,7 +329,7 @@ def _looks_at_elements(qualname: str) -> bool:
 
 
 def _hit(event: Call, what: str, suggestion: str, value: Value | None = None) -> Hit:
-    torch = "<2.15" if event.qualname == "torch.Tensor.to_mkldnn" else ""
+    torch = "<2.14" if event.qualname == "torch.Tensor.to_mkldnn" else ""
     return Hit(
         event, f"{code(event)} {what}", suggestion, certainty(event, value), torch=torch, consequence=consequence(event)
     )

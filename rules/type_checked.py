@@ -3,10 +3,11 @@
 What: A function under `@typeguard.typechecked`; a function that beartype checks (`@beartype`, or
 `@jaxtyped(typechecker=beartype)`) with hints of jaxtyping, `Float[Tensor, "b c"]`, or of sequences, `list[Tensor]`.
 
-Why: The checks run inside the call, so Dynamo traces them with it. Those of jaxtyping fail on any tensor that is
-traced, which raises an error that eager code does not (https://github.com/pytorch/pytorch/issues/122093). The calls
-that typeguard puts into the function, and the function in C by which beartype draws the item of a sequence to look at,
-are not traced and split the graph. Other hints, `Tensor`, `int`, `dict[str, Tensor]`, are traced by beartype.
+Why: The checks run inside the call, so Dynamo traces them with it. Those of jaxtyping are not traced: they split the
+graph, and before torch 2.14 they fail on any tensor that is traced, which raises an error that eager code does not
+(https://github.com/pytorch/pytorch/issues/122093). The calls that typeguard puts into the function, and the function in
+C by which beartype draws the item of a sequence to look at, are not traced and split the graph. Other hints, `Tensor`,
+`int`, `dict[str, Tensor]`, are traced by beartype.
 
 Fix: Run what is compiled with `python -O`, which leaves all of these checks out, or with `JAXTYPING_DISABLE=1`, which
 leaves those of `jaxtyped` out; or take the decorator off the compiled functions, and check in the tests. With
@@ -146,7 +147,10 @@ def check_call(event: Call) -> Hit | None:
         return None
     function = event.receiver.info.name
     if event.qualname == _OF_JAXTYPING:
-        words = f"the checks of jaxtyping's hints fail while `{function}` is traced, and raise an error"
+        words = (
+            f"the checks of jaxtyping's hints on `{function}` are not traced: before torch 2.14 they fail and raise an "
+            "error, and later they split the graph"
+        )
         return Hit(event, words, f"{_SUGGESTION}; `JAXTYPING_DISABLE=1` does it for `jaxtyped`", certainty(event))
     checked = (
         f"typeguard checks the arguments of `{function}`"

@@ -182,7 +182,7 @@ def f(x):
         return x * 2
 """,
     """\
-# torch <2.15
+# torch <2.14
 class Timer:
     def __enter__(self):
         return self
@@ -432,7 +432,7 @@ def _made_before(event: Enter) -> Hit | None:
         f"{code(event)} was made before the call, and Dynamo enters only contexts that it saw being made",
         "make it in the `with` statement, or enter it in the code that calls the compiled function",
         certainty(event, event.value),
-        torch="" if stored else "<2.15",
+        torch="" if stored else "<2.14",
         consequence=leaves_function(event),
     )
 

@@ -164,7 +164,7 @@ def f(x):
     return x * 2
 """,
     """\
-# torch <2.15
+# torch <2.14
 def f(x):
     return pow(x, 2)  # GB0059
 """,
@@ -797,7 +797,7 @@ class Net(nn.Module):
         return x
 """,
     """\
-# torch >=2.13,<2.15
+# torch >=2.13,<2.14
 import torch.nn as nn
 
 

@@ -36,11 +36,11 @@ the ids of breaks are not compared. Rules are written for torch 2.13. An example
 line with them, as `# torch >=2.13`; what happens on the others is listed below.
 
 A scan asks the rules about the installed torch, or `--target-torch`, and does not report what is one graph there: on
-versions before 2.10 `tolist` of integers; before 2.10 and from 2.15 on a text as the message of `torch._check`;
+versions before 2.10 `tolist` of integers; before 2.10 and from 2.14 on a text as the message of `torch._check`;
 before 2.11 an `nn.Buffer` assigned to itself; before 2.13
 `nn.init.trunc_normal_`, the functions of `torch.distributed.nn`, one tensor given twice to an autograd function, and
-text of a tensor that is compared; from 2.15 on `torch._C._is_tracing`, `torch._assert`, `pow`, `callable` of a
-tensor's method, `torch.backends.mps.is_available` and `to_mkldnn`. "breaks on no line" below may mean that a whole
+text of a tensor that is compared; from 2.14 on `pow`, attributes of functions, `callable` of a tensor's method,
+`torch.backends.mps.is_available` and `to_mkldnn`; from 2.15 on `torch._C._is_tracing` and `torch._assert`. "breaks on no line" below may mean that a whole
 function is skipped, which old versions do without a line; that is reported.
 
 """

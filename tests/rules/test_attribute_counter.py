@@ -279,7 +279,7 @@ def step(x):
 
 @pytest.mark.parametrize(
     ("factor", "version", "rules"),
-    [("2", "2.13.0", ["GD701"]), ("2", "2.15.0", []), ("CALLS", "2.15.0", ["GD701"])],
+    [("2", "2.13.0", ["GD701"]), ("2", "2.14.0", []), ("CALLS", "2.14.0", ["GD701"])],
 )
 def test_a_global_that_is_only_counted_is_no_guard_since_torch_2_15(
     tmp_path: Path, factor: str, version: str, rules: list[str]

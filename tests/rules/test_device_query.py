@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from graphdoctor.rules.device_query import TRACED_SINCE_2_15
+from graphdoctor.rules.device_query import TRACED_SINCE_2_14
 from torch._dynamo.testing import CompileCounter
 
 from graphdoctor.lint import catalog
@@ -24,7 +24,7 @@ NAMES = (
     "torch.backends.mkl.is_available", "torch.backends.nnpack.is_available", "torch.backends.opt_einsum.is_available",
     "torch.backends.mkldnn.is_acl_available", "torch.backends.cpu.get_cpu_capability",
     "torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed", "torch.xpu.is_bf16_supported",
-    "torch.is_vulkan_available", *sorted(TRACED_SINCE_2_15), "torch.xpu.is_available",
+    "torch.is_vulkan_available", *sorted(TRACED_SINCE_2_14), "torch.xpu.is_available",
     "torch.accelerator.is_available", "torch.distributed.is_available",
 )  # fmt: skip
 
@@ -43,8 +43,8 @@ def test_a_question_breaks_where_it_is_reported(tmp_path: Path, call: str) -> No
     assert reported == (["GD506"] if torch._dynamo.utils.counters["graph_break"] else [])
 
 
-@pytest.mark.parametrize("call", sorted(TRACED_SINCE_2_15))
-def test_what_torch_2_15_traces_is_not_reported_for_it(tmp_path: Path, call: str) -> None:
+@pytest.mark.parametrize("call", sorted(TRACED_SINCE_2_14))
+def test_what_torch_2_14_traces_is_not_reported_for_it(tmp_path: Path, call: str) -> None:
     file = tmp_path / "net.py"
     file.write_text(SOURCE.format(call=call))
-    assert not analyse([(file, "net.py")], catalog.holding(catalog.rules(), "2.15.0")).findings
+    assert not analyse([(file, "net.py")], catalog.holding(catalog.rules(), "2.14.0")).findings

@@ -23,6 +23,10 @@ WHOLE = {
         "autograd_in_graph_breaks_13", "collectives_breaks_3", "text_of_tensor_breaks_12", "untraceable_call_breaks_16",
     },
     "2.13.0": set[str](),
+    "2.14.1": {
+        "attribute_counter_again_breaks_4", "check_helper_breaks_2", "device_query_breaks_2", "introspection_breaks_5",
+        "sparse_or_storage_breaks_8", "unsupported_context_breaks_10", "untraceable_call_breaks_10",
+    },
     "2.15.0": {
         "attribute_counter_again_breaks_4", "check_helper_breaks_2", "device_query_breaks_2", "introspection_breaks_5",
         "size_taken_for_data_breaks_2", "sparse_or_storage_breaks_8", "tensor_assert_breaks_5",
