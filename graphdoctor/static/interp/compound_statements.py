@@ -90,6 +90,8 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if by_data and len(ends) == 2:
         _mark_flags(*ends)
     interpreter.restore(merge(*ends))
+    if verdict is not False:
+        first_call.note_filled(interpreter, node)
     if known is not None and len(ends) == 2:
         _forget_narrowing(interpreter, asked, known)
     frame = interpreter.frame

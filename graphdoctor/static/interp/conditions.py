@@ -197,7 +197,7 @@ def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -
 
 def _narrow_value(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:
     if positive:
-        _narrow_to(interpreter, test, lambda v: v != Const(None) and v != Const(False))
+        narrow_to(interpreter, test, lambda v: v != Const(None) and v != Const(False))
 
 
 def _narrow_not(interpreter: Interpreter, test: cst.UnaryOperation, positive: bool) -> None:
@@ -219,7 +219,7 @@ def _narrow_compared(interpreter: Interpreter, test: cst.Comparison, positive: b
     operator, other = type(test.comparisons[0].operator), test.comparisons[0].comparator
     holds = operator in _SAME and _SAME[operator] == positive
     if operator in _SAME and _is_none(other):
-        _narrow_to(interpreter, test.left, lambda v: _may_be_none(v) if holds else v != Const(None), holds)
+        narrow_to(interpreter, test.left, lambda v: _may_be_none(v) if holds else v != Const(None), holds)
     elif operator in (cst.In, cst.NotIn) and (operator is cst.In) == positive:
         _narrow_to_texts(interpreter, test.left, other)
     elif operator in _SAME and (asked := _asked_for_type(test.left)) is not None:
@@ -369,9 +369,10 @@ def _may_be_none(value: Value) -> bool:
     return value == Const(None) or isinstance(value, (Unknown, PythonValue))
 
 
-def _narrow_to(
+def narrow_to(
     interpreter: Interpreter, node: cst.BaseExpression, test: Callable[[Value], bool], none: bool = False
 ) -> None:
+    """Narrow ``node`` to the values that pass ``test``; with ``none``, what is unknown becomes None."""
     if type(node) is cst.NamedExpr:
         node = node.target
     name = dotted(node)

@@ -8,11 +8,13 @@ sample that the file declares is a fresh module, and there the branch runs, as f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import libcst as cst
 
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Function, Instance, Value
+from graphdoctor.static.domain.values import Const, Function, Instance, Value
+from graphdoctor.static.interp import conditions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import find, walk
 
@@ -45,6 +47,35 @@ def runs_once_unless(interpreter: Interpreter, node: cst.If) -> bool:
         rest = lines[place + 1 :]
     tested = _kept(interpreter, _must_be_set(node.test)) if rest else []
     return any(_fills(interpreter, part, receiver, name) for part in rest for receiver, name in tested)
+
+
+def note_filled(interpreter: Interpreter, node: cst.If) -> None:
+    """After ``if self.table is None or self.size != n: self.table = build(n)``, ``self.table`` is not None."""
+    for tested in _unset_in_any(node.test):
+        if any(_assigns(line, tested.value.value, tested.attr.value) for line in node.body.body):
+            conditions.narrow_to(interpreter, tested, lambda value: value != Const(None))
+
+
+def _unset_in_any(test: cst.BaseExpression) -> Iterator[Any]:
+    """The attributes of names that are not None where ``test`` is false."""
+    if type(test) is cst.BooleanOperation and type(test.operator) is cst.Or:
+        yield from _unset_in_any(test.left)
+        yield from _unset_in_any(test.right)
+        return
+    asked = None
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+        asked = test.expression
+    elif type(test) is cst.Comparison and type(test.comparisons[0].operator) is cst.Is:
+        asked = test.left if _is_none(test.comparisons[0].comparator) else None
+    if type(asked) is cst.Attribute and type(asked.value) is cst.Name:
+        yield asked
+
+
+def _assigns(line: cst.CSTNode, receiver: str, name: str) -> bool:
+    """Whether a line of a block, which runs with it, gives ``receiver.name`` a value."""
+    if type(line) not in (cst.SimpleStatementLine, cst.Assign):
+        return False
+    return any(not _is_none(value) for value in _stores(line, receiver, name))
 
 
 def _returns(block: cst.BaseSuite) -> bool:

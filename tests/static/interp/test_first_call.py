@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Call, GetAttr
 
 MODEL = """
@@ -237,3 +239,47 @@ def test_a_cached_property_is_read_first_once(events, made, lines):
     """
     found = [e for e in events(source.replace("{made}", made)) if isinstance(e, GetAttr) and e.name == "scale"]
     assert [e.site.module.location(e.node).line for e in found] == lines
+
+
+GENERATOR = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.size = 0
+        self.generator = None
+
+    def forward(self, x):
+        {test}: {made}
+        return x + torch.rand(x.shape, generator=self.generator)
+
+
+net = Net()
+net(torch.ones(2))
+
+
+def f(x):
+    return net(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "made", "breaks"),
+    [
+        ("if self.generator is None", "self.generator = torch.Generator()", True),
+        ("if not self.generator", "self.generator = torch.Generator()", True),
+        ("if self.generator is None or self.size > 4", "self.generator = torch.Generator()", True),
+        ("if self.size > 4", "self.generator = torch.Generator()", False),
+        ("if self.generator is None and self.size > 4", "self.generator = torch.Generator()", False),
+        ("if self.generator is None", "self.size = 4", False),
+    ],
+)
+def test_what_the_first_call_fills_is_there_afterwards(tmp_path, splits, test, made, breaks):
+    file = tmp_path / "net.py"
+    file.write_text(GENERATOR.format(test=test, made=made))
+    line = file.read_text().splitlines().index("        return x + torch.rand(x.shape, generator=self.generator)") + 1
+    assert [f.rule for f in analyse([(file, file.name)]).findings if f.location.line == line] == ["GD503"] * breaks
+    assert splits(file.read_text(), "f", torch.ones(2)) == breaks
