@@ -4,7 +4,7 @@ What: `torch.compile` of a `LightningModule` whose `training_step`, `validation_
 calls `self.log` or `self.log_dict`, given to `fit`, `validate`, `test` or `predict` of a `Trainer`.
 
 Why: Lightning compiles these methods, and with them `self.log`. In torch 2.13 with Lightning up to 2.6.6 Dynamo fails
-there with an InternalTorchDynamoError; it is fixed in Lightning's pull request 21837.
+there with an InternalTorchDynamoError; it is fixed in torch 2.14, and in Lightning's pull request 21837.
 
 Fix: Compile what the module holds, `self.net = torch.compile(self.net)`, and give the Trainer the module itself.
 """
@@ -26,7 +26,7 @@ CODE = "GD626"
 NAME = "log-in-compiled-module"
 SEVERITY = "warning"
 GB_IDS = ()
-TORCH = ">=2.13"
+TORCH = ">=2.13,<2.14"
 
 BREAKS = (
     """\

@@ -30,7 +30,7 @@ from graphdoctor.static.domain.torch_tables import is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 from ._shared import certainty, code, leaves_function
 
@@ -40,6 +40,9 @@ SEVERITY = "error"
 GB_IDS = ("GB0014",)
 TORCH = ">=2.6"
 ENDS_FUNCTION = "<2.15"
+
+#: Since 2.15 a layer that is read, and not asked for anything, breaks no graph.
+_READING_BREAKS = "<2.15"
 
 #: Methods that give what is in a module one by one: as long as they are read, they go on.
 _WALKS = frozenset(
@@ -453,6 +456,7 @@ def check_call(event: Call) -> Hit | None:
             "call it outside the compiled code, keep what is needed of it in `__init__`, take a device or dtype from "
             "an input (`x.device`), or set `torch._dynamo.config.allow_rnn = True`",
             "likely" if event.site.conditional else "certain",
+            torch=_READING_BREAKS if event.qualname.endswith("children") else "",
             consequence=leaves_function(event),
         )
     called = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)] if event.receiver else []
@@ -515,6 +519,7 @@ def check_getattr(event: GetAttr) -> Hit | None:
         f"{code(event)} reads a recurrent layer, which Dynamo does not trace",
         "keep what it reads in `__init__`, and compile the parts around the layer separately",
         certainty(event),
+        torch=_READING_BREAKS if not reads and _is_compared(event) else "",
         consequence=_cost(event),
     )
 
@@ -525,6 +530,15 @@ def _hands_on(event: GetAttr) -> bool:
     if not isinstance(held, TorchModule) or not is_recurrent_layer(held.qualname):
         return False
     return not _is_called(event) and not _is_asked(event)
+
+
+def _is_compared(event: GetAttr) -> bool:
+    """Whether it is only asked which object it is: ``self.rnn is not None``."""
+    return any(
+        type(node.comparisons[0].operator) in (cst.Is, cst.IsNot)
+        for node in find(event.site.statement, cst.Comparison)
+        if node.left is event.node
+    )
 
 
 def _is_called(event: GetAttr) -> bool:

@@ -136,7 +136,7 @@ def splits() -> Callable[..., bool]:
     from torch import _dynamo, compile
 
     def run(source: str, name: str, *inputs: object) -> bool:
-        names: dict[str, Any] = {}
+        names: dict[str, Any] = {"__name__": "source"}
         exec(source, names)
         _dynamo.reset()
         _dynamo.utils.counters.clear()

@@ -101,10 +101,32 @@ def test_a_loop_that_is_left_may_not_come_to_the_layer(tmp_path: Path) -> None:
     _compare(tmp_path, BEHIND.format(read=left))
 
 
+@pytest.mark.parametrize(
+    ("lines", "breaks"),
+    [
+        ("if self.rnn is not None:\n            x = x + 1", False),
+        ("for child in self.children():\n            x = x + 1", False),
+        ("x = x + len([name for name, child in self.named_children()])", False),
+        ("if self.rnn.training:\n            x = x + 1", True),
+        ("x = x * self.rnn.num_layers", True),
+        ("if isinstance(self.rnn, nn.LSTM):\n            x = x + 1", True),
+        ("x = x + len(list(self.modules()))", True),
+    ],
+)
+def test_what_only_reads_a_layer_breaks_before_torch_2_15(tmp_path: Path, lines: str, breaks: bool) -> None:
+    source = SOURCE.replace("read = {read}", lines)
+    _compare(tmp_path, source)
+    active = catalog.holding(catalog.rules(), "2.15.0")
+    assert {finding.rule for finding in analyse([(tmp_path / "net.py", "net.py")], active).findings} == (
+        {"GD502"} if breaks else set()
+    )
+
+
 def _compare(folder: Path, source: str) -> None:
     file = folder / "net.py"
     file.write_text(source)
-    reported = {finding.rule for finding in analyse([(file, "net.py")], catalog.rules()).findings}
+    active = catalog.holding(catalog.rules(), torch.__version__)
+    reported = {finding.rule for finding in analyse([(file, "net.py")], active).findings}
     namespace: dict[str, object] = {}
     exec(compile(file.read_text(), str(file), "exec"), namespace)
     torch._dynamo.reset()
