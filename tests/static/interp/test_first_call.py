@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import pytest
+import torch
 
 from graphdoctor.static.domain.events import Call, GetAttr
 
@@ -237,3 +241,56 @@ def test_a_cached_property_is_read_first_once(events, made, lines):
     """
     found = [e for e in events(source.replace("{made}", made)) if isinstance(e, GetAttr) and e.name == "scale"]
     assert [e.site.module.location(e.node).line for e in found] == lines
+
+
+HELD = """
+import functools
+
+import torch
+
+class Words:
+    def __init__(self, table):
+        self.table = table
+
+    @functools.cached_property
+    def start(self):
+        return self.table["start"]
+
+    def decode(self, rows):
+        return [row for row in rows if row < self.start]
+
+class Rule:
+    def __init__(self, words):
+        self.words = words
+
+    def apply(self, x):
+        return x[: self.words.start]
+
+def f(x, words):
+    x = Rule(words).apply(x)
+    return x + len({held}.decode([1, 2]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "readers"),
+    [
+        pytest.param("words", ["Rule.apply"], id="of-the-same-object"),
+        pytest.param("Words({'start': 5})", ["Rule.apply", "Words.decode"], id="of-another"),
+    ],
+)
+def test_another_function_reads_what_the_same_call_filled(events, held, readers):
+    call = "\n\ncompiled = torch.compile(f)\ncompiled(torch.rand(4), Words({'start': 2}))\n"
+    found = events(HELD.replace("{held}", held) + call)
+    assert [e.site.function for e in found if isinstance(e, GetAttr) and e.name == "start"] == readers
+
+
+def test_that_read_is_traced(splits):
+    names: dict[str, Any] = {}
+    source = HELD.replace("{held}", "words")
+    exec(source, names)
+    filled, fresh = names["Words"]({"start": 2}), names["Words"]({"start": 2})
+    names["Rule"](filled).apply(torch.rand(4))
+    decoding = source + "\n\ndef g(x, words):\n    return x + len(words.decode([1, 2]))\n"
+    assert not splits(decoding, "g", torch.rand(4), filled)
+    assert splits(decoding, "g", torch.rand(4), fresh) is (sys.version_info < (3, 12))
