@@ -243,6 +243,8 @@ def test_a_cached_property_is_read_first_once(events, made, lines):
     assert [e.site.module.location(e.node).line for e in found] == lines
 
 
+APPLIED = "x = Rule(words).apply(x)"
+
 HELD = """
 import functools
 
@@ -266,28 +268,29 @@ class Rule:
     def apply(self, x):
         return x[: self.words.start]
 
-def f(x, words):
-    x = Rule(words).apply(x)
+def f(x, words, short=False):
+    {first}
     return x + len({held}.decode([1, 2]))
 """
 
 
 @pytest.mark.parametrize(
-    ("held", "readers"),
+    ("first", "held", "readers"),
     [
-        pytest.param("words", ["Rule.apply"], id="of-the-same-object"),
-        pytest.param("Words({'start': 5})", ["Rule.apply", "Words.decode"], id="of-another"),
+        pytest.param(APPLIED, "words", ["Rule.apply"], id="of-the-same-object"),
+        pytest.param(APPLIED, "Words({'start': 5})", ["Rule.apply", "Words.decode"], id="of-another"),
+        pytest.param(f"if short: {APPLIED}", "words", ["Rule.apply", "Words.decode"], id="not-in-each-call"),
     ],
 )
-def test_another_function_reads_what_the_same_call_filled(events, held, readers):
-    call = "\n\ncompiled = torch.compile(f)\ncompiled(torch.rand(4), Words({'start': 2}))\n"
-    found = events(HELD.replace("{held}", held) + call)
+def test_another_function_reads_what_the_same_call_filled(events, first, held, readers):
+    call = "\n\ncompiled = torch.compile(f)\ncompiled(torch.rand(4), Words({'start': 2}), short)\n"
+    found = events(HELD.replace("{first}", first).replace("{held}", held) + call)
     assert [e.site.function for e in found if isinstance(e, GetAttr) and e.name == "start"] == readers
 
 
 def test_that_read_is_traced(splits):
     names: dict[str, Any] = {}
-    source = HELD.replace("{held}", "words")
+    source = HELD.replace("{first}", APPLIED).replace("{held}", "words")
     exec(source, names)
     filled, fresh = names["Words"]({"start": 2}), names["Words"]({"start": 2})
     names["Rule"](filled).apply(torch.rand(4))

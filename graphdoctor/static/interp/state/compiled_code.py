@@ -69,12 +69,13 @@ class FirstUses:
     def of_property(self, cached: FunctionInfo, slot: tuple[Instance, str], stores: Stores, frame: Frame) -> bool:
         """Note that a cached property is read, which stores it in ``slot``. Returns whether that is the first time.
 
-        A function that read it before, eager code, and what the compiled call read of the same object, have filled it.
+        A function that read it before, eager code, and a read of the same object that each such call makes, have
+        filled it.
         """
         if slot in stores.assigned_first:
             self._filled += 1
             return False
-        if not frame.muted:
+        if frame.compiled and not (frame.muted or frame.conditional):
             stores.assigned_first.add(slot)
         reader = frame.function if frame.compiled else None
         first = self._properties.isdisjoint({(cached, reader), (cached, None)})
