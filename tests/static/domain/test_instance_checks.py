@@ -76,7 +76,9 @@ def test_what_is_known_of_a_class_decides_as_in_python(events, one, other):
     assert verdicts(events, one, other) == {eval(f"issubclass({one}, {other})", names)}
 
 
-@pytest.mark.parametrize(("one", "other"), [("list", "collections.abc.Iterable"), ("Plain", "collections.abc.Hashable")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("list", "collections.abc.Iterable"), ("Plain", "collections.abc.Hashable")]
+)
 def test_a_class_that_others_may_be_registered_with_may_be_either(events, one, other):
     assert verdicts(events, one, other) == {True, False}
 
