@@ -367,7 +367,8 @@ def _dict(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], 
 
 
 _HANDLERS = {
-    "isinstance": _isinstance, "issubclass": _issubclass, "callable": _callable, "len": _len, "range": _range, "min": _extreme, "max": _extreme,
+    "isinstance": _isinstance, "issubclass": _issubclass, "callable": _callable,
+    "len": _len, "range": _range, "min": _extreme, "max": _extreme,
     "sum": _sum, "any": _any_all, "all": _any_all, "abs": _abs, "pow": _arithmetic, "round": _arithmetic, "divmod":
     _arithmetic, "enumerate": _enumerate, "zip": _zip, "map": _map, "next": _next, "getattr": _getattr, "hasattr":
     _hasattr, "setattr": _setattr, "type": _type, "dict": _dict, "slice": _slice,
