@@ -1,8 +1,8 @@
-"""The result of ``isinstance`` for an abstract value, as far as it is known."""
+"""The results of ``isinstance`` and ``issubclass`` for an abstract value, as far as they are known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphdoctor.static.domain.values import (
@@ -45,11 +45,46 @@ def is_class(value: Value) -> bool | None:
     return isinstance(value, Class) if isinstance(value, _OF_KNOWN_KIND) else None
 
 
-def _fits_any(value: Value, wanted: Seq) -> bool | None:
-    if wanted.items is None:
+def derives(value: Value, wanted: Value) -> bool | None:
+    """``issubclass(value, wanted)``; None where that is not known."""
+    if isinstance(wanted, Seq):
+        return None if wanted.items is None else _any(derives(value, item) for item in wanted.items)
+    if isinstance(value, External):
+        return _external_derives(value.qualname, wanted)
+    return _class_derives(value, wanted) if isinstance(value, Class) else None
+
+
+def _class_derives(value: Class, wanted: Value) -> bool | None:
+    if isinstance(wanted, Class):
+        found: bool | None = value.info.is_a(wanted.info)
+    elif isinstance(wanted, External) and wanted.qualname in _MODULES:
+        found = value.info.is_module or (None if value.info.externals else False)
+    else:
+        found = _any(_external_derives(base, wanted) for base in (*value.info.externals, _OBJECT))
+    # An annotation names a class, and takes what derives from it.
+    return found if found or value.exact else None
+
+
+def _external_derives(qualname: str, wanted: Value) -> bool | None:
+    """Whether the class ``qualname`` of a library is, or derives from, ``wanted``."""
+    if isinstance(wanted, Class):
+        return False if qualname in _APART else None
+    if not isinstance(wanted, External):
         return None
-    verdicts = [fits(value, item) for item in wanted.items]
-    return True if True in verdicts else None if None in verdicts else False
+    if wanted.qualname in (qualname, _OBJECT):
+        return True
+    if qualname in _APART and wanted.qualname in _APART:
+        return (qualname, wanted.qualname) == ("builtins.bool", "builtins.int")
+    return None
+
+
+def _any(verdicts: Iterable[bool | None]) -> bool | None:
+    known = set(verdicts)
+    return True if True in known else None if None in known else False
+
+
+def _fits_any(value: Value, wanted: Seq) -> bool | None:
+    return None if wanted.items is None else _any(fits(value, item) for item in wanted.items)
 
 
 def _fits_whichever(value: Value, wanted: OneOf) -> bool | None:
@@ -87,6 +122,12 @@ _KINDS = {
     "complex": {"complex"}, "NoneType": {"NoneType"},
 }  # fmt: skip
 _CONTAINERS = {"list", "tuple", "set", "dict", "frozenset"}
+
+#: Classes none of which derives from another one, but for bool and object, and which no class can be registered with.
+_OBJECT = "builtins.object"
+_APART = {
+    "torch.Tensor", "numpy.ndarray", _OBJECT, *(f"builtins.{name}" for name in _CONTAINERS | _KINDS.keys()),
+}  # fmt: skip
 
 #: Kinds of Python values that no tensor is.
 _NO_TENSORS = {"int", "float", "bool", "str", "bytes", "complex", "dtype", "device"}

@@ -201,7 +201,9 @@ def _read_from_class(interpreter: Interpreter, node: cst.CSTNode, receiver: Inst
     if not isinstance(found, Function) or not found.info.markers & PROPERTIES:
         # A field is an attribute of the object; the class has only its default.
         return found if name in receiver.info.fields else calls.bind(found, receiver)
-    if "cached_property" in found.info.markers and interpreter.first_uses.of_property(found.info, interpreter.frame):
+    if "cached_property" in found.info.markers and interpreter.first_uses.of_property(
+        found.info, (receiver, name), interpreter.stores, interpreter.frame
+    ):
         # The first call of a module reads its cached properties, and those of the objects it was made with.
         used = receiver.info.is_module or receiver.is_representative
         with interpreter.path(untaken=used and not interpreter.region_facts.has_sample):

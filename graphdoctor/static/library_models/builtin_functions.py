@@ -97,7 +97,6 @@ _READERS = frozenset({"len", "int", "float", "sorted", "list"})
 _RESULTS: dict[str, Value] = {
     "print": NONE,
     "id": PythonValue("int"),
-    "issubclass": PythonValue("bool"),
     "input": PythonValue("str"),
     "ord": PythonValue("int"),
     "chr": PythonValue("str"),
@@ -155,14 +154,20 @@ def _collect(interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple
 
 
 def _isinstance(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
-    if len(args) != 2:
-        return PythonValue("bool")
-    verdicts = {instance_checks.fits(option, args[1]) for option in options(args[0])}
-    return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else PythonValue("bool")
+    return _agreed({instance_checks.fits(option, args[1]) for option in options(args[0])} if len(args) == 2 else set())
+
+
+def _issubclass(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    pairs = [(one, other) for one in options(args[0]) for other in options(args[1])] if len(args) == 2 else []
+    return _agreed({instance_checks.derives(one, other) for one, other in pairs})
 
 
 def _callable(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
-    verdicts = {_is_callable(option) for option in options(args[0])} if args else {None}
+    return _agreed({_is_callable(option) for option in options(args[0])} if args else set())
+
+
+def _agreed(verdicts: set[bool | None]) -> Value:
+    """What each possible value is said to give, where all give the same."""
     return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else PythonValue("bool")
 
 
@@ -362,7 +367,8 @@ def _dict(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], 
 
 
 _HANDLERS = {
-    "isinstance": _isinstance, "callable": _callable, "len": _len, "range": _range, "min": _extreme, "max": _extreme,
+    "isinstance": _isinstance, "issubclass": _issubclass, "callable": _callable,
+    "len": _len, "range": _range, "min": _extreme, "max": _extreme,
     "sum": _sum, "any": _any_all, "all": _any_all, "abs": _abs, "pow": _arithmetic, "round": _arithmetic, "divmod":
     _arithmetic, "enumerate": _enumerate, "zip": _zip, "map": _map, "next": _next, "getattr": _getattr, "hasattr":
     _hasattr, "setattr": _setattr, "type": _type, "dict": _dict, "slice": _slice,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import pytest
 import torch
 
@@ -283,3 +286,59 @@ def test_what_the_first_call_fills_is_there_afterwards(tmp_path, splits, test, m
     line = file.read_text().splitlines().index("        return x + torch.rand(x.shape, generator=self.generator)") + 1
     assert [f.rule for f in analyse([(file, file.name)]).findings if f.location.line == line] == ["GD503"] * breaks
     assert splits(file.read_text(), "f", torch.ones(2)) == breaks
+
+
+APPLIED = "x = Rule(words).apply(x)"
+
+HELD = """
+import functools
+
+import torch
+
+class Words:
+    def __init__(self, table):
+        self.table = table
+
+    @functools.cached_property
+    def start(self):
+        return self.table["start"]
+
+    def decode(self, rows):
+        return [row for row in rows if row < self.start]
+
+class Rule:
+    def __init__(self, words):
+        self.words = words
+
+    def apply(self, x):
+        return x[: self.words.start]
+
+def f(x, words, short=False):
+    {first}
+    return x + len({held}.decode([1, 2]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "held", "readers"),
+    [
+        pytest.param(APPLIED, "words", ["Rule.apply"], id="of-the-same-object"),
+        pytest.param(APPLIED, "Words({'start': 5})", ["Rule.apply", "Words.decode"], id="of-another"),
+        pytest.param(f"if short: {APPLIED}", "words", ["Rule.apply", "Words.decode"], id="not-in-each-call"),
+    ],
+)
+def test_another_function_reads_what_the_same_call_filled(events, first, held, readers):
+    call = "\n\ncompiled = torch.compile(f)\ncompiled(torch.rand(4), Words({'start': 2}), short)\n"
+    found = events(HELD.replace("{first}", first).replace("{held}", held) + call)
+    assert [e.site.function for e in found if isinstance(e, GetAttr) and e.name == "start"] == readers
+
+
+def test_that_read_is_traced(splits):
+    names: dict[str, Any] = {}
+    source = HELD.replace("{first}", APPLIED).replace("{held}", "words")
+    exec(source, names)
+    filled, fresh = names["Words"]({"start": 2}), names["Words"]({"start": 2})
+    names["Rule"](filled).apply(torch.rand(4))
+    decoding = source + "\n\ndef g(x, words):\n    return x + len(words.decode([1, 2]))\n"
+    assert not splits(decoding, "g", torch.rand(4), filled)
+    assert splits(decoding, "g", torch.rand(4), fresh) is (sys.version_info < (3, 12))

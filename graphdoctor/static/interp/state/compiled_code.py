@@ -52,9 +52,11 @@ class FirstUses:
         self._defaults: set[int] = set()
         #: The cached properties that were read, each with the compiled function that read it; None for eager code.
         self._properties: set[tuple[FunctionInfo, FunctionInfo | None]] = set()
+        #: How often one was read that the same compiled call had filled.
+        self._filled = 0
 
     def __len__(self) -> int:
-        return len(self._defaults) + len(self._properties)
+        return len(self._defaults) + len(self._properties) + self._filled
 
     def of_default(self, value: SkippedDefault, frame: Frame) -> bool:
         """Note that a default is used. Returns whether that is the first time: the trace ends there."""
@@ -64,11 +66,17 @@ class FirstUses:
         self._defaults.add(value.origin)
         return first
 
-    def of_property(self, cached: FunctionInfo, frame: Frame) -> bool:
-        """Note that a cached property is read. Returns whether compiled code is the first to read it.
+    def of_property(self, cached: FunctionInfo, slot: tuple[Instance, str], stores: Stores, frame: Frame) -> bool:
+        """Note that a cached property is read, which stores it in ``slot``. Returns whether that is the first time.
 
-        A function that read it before, and eager code, have filled it.
+        A function that read it before, eager code, and a read of the same object that each such call makes, have
+        filled it.
         """
+        if slot in stores.assigned_first:
+            self._filled += 1
+            return False
+        if frame.compiled and not (frame.muted or frame.conditional):
+            stores.assigned_first.add(slot)
         reader = frame.function if frame.compiled else None
         first = self._properties.isdisjoint({(cached, reader), (cached, None)})
         if not frame.muted:
