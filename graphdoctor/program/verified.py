@@ -14,8 +14,8 @@ from graphdoctor.diagnosis.with_fixes import with_fixes
 from graphdoctor.dynamic.parent import device_choice, runner
 from graphdoctor.dynamic.parent.protocol import RunRequest
 from graphdoctor.fixes.verification.verify import verify
-from graphdoctor.model.findings import Diagnosis, Finding, Summary
 from graphdoctor.lint import catalog
+from graphdoctor.model.findings import Diagnosis, Finding, Summary
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.program.samples import Saved
 from graphdoctor.scan.copies import Copies

@@ -247,7 +247,7 @@ def test_a_line_that_ran_in_eager_only_did_run(graphdoctor: Command, tmp_path: P
     found = report(graphdoctor("run", *options, "train.py", cwd=tmp_path), file)
     (fix,) = [finding["fix"] for finding in found["findings"] if finding["rule"] == "GD211"]
     assert "did not run" not in (fix["doubts"] or "")
-    assert "Its line ran in eager only, behind a graph break that stays." in fix["detail"]
+    assert "With the fixes, its line still runs in eager only, behind a graph break." in fix["detail"]
 
 
 @pytest.mark.parametrize("change", ["sys.path.append(HERE + '/..')", "sys.path.insert(0, HERE + '/..')"])

@@ -32,9 +32,10 @@ class RunRequest:
     whole worker; ``memory_mb`` limits the resident memory of its process tree, in MiB. ``overlay`` maps absolute paths
     to the source text that is used in place of the file. ``reference`` is a folder: eager outputs are written to it,
     or, with ``compare``, read from it and compared with what this run gives. ``watch`` names the absolute paths whose
-    executed lines are wanted, ``traced`` those of which the lines that Dynamo traces are, in their place. ``vary`` holds the ``--vary`` options; without ``recompiles`` nothing is varied. For the
-    ``part`` "rest", ``runs`` are the runs that the part "verdict" gave. ``sample`` is Python source with a
-    ``graphdoctor_target()``: it is run in place of ``file``, from which it imports what it needs.
+    executed lines are wanted, ``traced`` those of which the lines that Dynamo traces are, in their place. ``vary``
+    holds the ``--vary`` options; without ``recompiles`` nothing is varied. For the ``part`` "rest", ``runs`` are the
+    runs that the part "verdict" gave. ``sample`` is Python source with a ``graphdoctor_target()``: it is run in place
+    of ``file``, from which it imports what it needs.
     """
 
     file: Path

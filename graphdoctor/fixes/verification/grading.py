@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from graphdoctor.breaks.measured_costs import waits_for
 from graphdoctor.fixes.core.apply import edits_by_path, original_lines
 from graphdoctor.fixes.verification.coverage import has_run, lines_of, tests
 from graphdoctor.fixes.verification.passed import traced
@@ -132,15 +133,15 @@ def _grade(found: Finding, fix: Fix, trial: Trial, texts: Mapping[str, str]) -> 
 
 
 def _in_eager(found: Finding, trial: Trial, trials: Trials, before: Sequence[DynamicRun]) -> Iterable[str]:
-    """That the line ran, and Dynamo did not come to it with the fixes either."""
-    if found.status in ("confirmed", "dynamic-only") or not trial.breaks or not has_run(found, before, trials.seen):
+    """That the line ran, and Dynamo, which gave up its function before, did not come to it with the fixes either."""
+    if not waits_for(found) or not trial.breaks or not has_run(found, before, trials.seen):
         return
     place = found.location
     # Without the lines that were traced nothing is known.
     known = all(place.path in run.executed for run in trial.runs)
     lines = lines_of(found)
     if known and not any(lines & reached for reached in traced(place.path, trials.texts[place.path], trial)):
-        yield "Its line ran in eager only, behind a graph break that stays."
+        yield "With the fixes, its line still runs in eager only, behind a graph break."
 
 
 def _alone(found: Finding, trials: Trials, before: Sequence[DynamicRun], together: int) -> Iterable[str]:

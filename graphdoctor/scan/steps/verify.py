@@ -41,7 +41,7 @@ class Verified:
     passed: frozenset[str] = frozenset()
 
     def joined_again(self, joined: Joined) -> Verified:
-        """The same fixes in the findings of ``joined``, joined with what came after the verdict: breaks once a size varies."""
+        """The same fixes in the findings of ``joined``, with what came after the verdict: breaks once a size varies."""
         fixes = {finding.fingerprint: finding.fix for finding in self.findings}
         again = (replace(f, fix=fixes.get(f.fingerprint, f.fix)) for f in joined.findings)
         return replace(self, findings=with_fixes(again, self.passed, joined.varying))
