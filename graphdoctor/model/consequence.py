@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["split", "whole", "rest", "left", "fails", "recorded", "later", "waits", "nothing"]
+Kind = Literal["split", "whole", "rest", "left", "fails", "recorded", "later", "waits", "nothing", "passes"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Consequence:
     * "later": the graph is split once compiling gets past ``line``.
     * "waits": this is no break, and is seen only then.
     * "nothing": the run compiled nothing.
+    * "passes": the run with the fixes came there, and nothing broke.
 
     ``line`` is the one that compiling ended at before it came to the finding; 0 where it came there.
     """
@@ -70,9 +71,12 @@ class Consequence:
                 return f"{self.by_default}, and `fullgraph=True` fails"
             case "nothing":
                 return "would break the graph"
+            case "passes":
+                return "with the fixes applied, the line ran and nothing broke"
         return "this splits the graph" + (f" {self.places} times" if self.places > 1 else "")
 
 
 SPLIT = Consequence()
 FAILS = Consequence("fails")
 NOTHING = Consequence("nothing")
+PASSES = Consequence("passes")

@@ -287,7 +287,8 @@ class DynamicRun:
     left_out: tuple[str, ...] = ()
     #: Lines of scanned files that ran in eager, by path. Not part of the JSON contract.
     executed: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    #: Whether these are the lines that Dynamo traced, of a program: what else ran is not known. Not part of it either.
+    #: Whether these are the lines that Dynamo traced, of a program or of fixed code: what else ran is not known. Not
+    #: part of it either.
     traced_only: bool = False
     #: Whether a module was called: that of a function is in the mode that the code sets. Not part of it either.
     of_module: bool = True

@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from graphdoctor.diagnosis.join import of_varying
+from graphdoctor.diagnosis.rank import rank
+from graphdoctor.diagnosis.summary import summarise
+from graphdoctor.diagnosis.with_fixes import with_fixes
 from graphdoctor.dynamic.parent import device_choice, runner
 from graphdoctor.dynamic.parent.protocol import RunRequest
 from graphdoctor.fixes.verification.verify import verify
-from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.lint import catalog
+from graphdoctor.model.findings import Diagnosis, Finding, Summary
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.program.samples import Saved
 from graphdoctor.scan.copies import Copies
@@ -48,9 +53,18 @@ def verified(
     notes = [f"fixes verified on the saved first call of {call.saved.name}"]
     notes += dict.fromkeys(line for run in call.runs for line in run.left_out)
     graded = zip(diagnosis.findings, proof.findings, strict=True)
-    findings = tuple(replace(found, fix=proved.fix) for found, proved in graded)
-    proved = replace(diagnosis, findings=findings, verification=proof.verification)
-    return _noted(replace(proved, sample=call.saved.as_named), *notes)
+    findings = [replace(found, fix=proved.fix) for found, proved in graded]
+    ranked = rank(with_fixes(findings, proof.passed, of_varying(catalog.rules())))
+    proved = replace(diagnosis, findings=ranked, verification=proof.verification, sample=call.saved.as_named)
+    return _noted(replace(proved, summary=_counted(proved)), *notes)
+
+
+def _counted(diagnosis: Diagnosis) -> Summary:
+    """The summary, with the findings as the fixes show them. What differs between ranks stays as it is."""
+    before, now = diagnosis.summary, summarise(diagnosis.files, diagnosis.findings, diagnosis.dynamic)
+    if not before.uneven:
+        return now
+    return replace(before, errors=now.errors, warnings=now.warnings, fixable=now.fixable)
 
 
 @dataclass(frozen=True)
@@ -76,11 +90,13 @@ def _best(
     """
     fixable = [f for f in diagnosis.findings if f.fix is not None and f.fix.edits]
     wanted = sum(_broke(finding) for finding in fixable)
+    watched = tuple(str(file.resolve()) for file in _files(diagnosis).values())
     best, most = None, -1
     for number, saved in enumerate(calls):
         request = RunRequest(
             file=saved.file.resolve(),
             root=Path(diagnosis.root),
+            watch=watched,
             mode="train" if saved.training else "eval",
             timeout=timeout,
             reference=folder / str(number),

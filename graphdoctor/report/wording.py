@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.breaks.measured_costs import given_up, waits_for
 from graphdoctor.diagnosis.recompile_causes import recompile_causes
+from graphdoctor.model.consequence import PASSES
 from graphdoctor.model.labels import is_offered, label, may_be_written, only_in_eager
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ STATUS_LABELS = {
     "not-reached": "not reached",
     "static-only": "predicted",
 }
+_PASSES = "predicted, but with the fixes applied the line ran and nothing broke"
 _FULLGRAPH = "predicted, and seen in the run: fullgraph=True gets here and fails; by default nothing breaks here"
 #: What reports call the severities; the JSON, options and settings say "info".
 SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
@@ -122,6 +124,11 @@ def fails_fullgraph(finding: Finding) -> bool:
     return finding.status == "confirmed" and bool(finding.gb_ids) and not finding.events
 
 
+def passes_with_fixes(finding: Finding) -> bool:
+    """Whether it was the run with the fixes applied that came to the finding, where nothing broke."""
+    return finding.status == "refuted" and finding.consequence == PASSES
+
+
 def status_label(finding: Finding) -> str:
     """The status in two or three words."""
     return "fullgraph fails here" if fails_fullgraph(finding) else STATUS_LABELS[finding.status]
@@ -130,6 +137,7 @@ def status_label(finding: Finding) -> str:
 def status(finding: Finding) -> str:
     """``predicted, and seen in the run (GB0059)``, and where the code is not the user's, whose it is."""
     text = _FULLGRAPH if fails_fullgraph(finding) else STATUSES[finding.status]
+    text = _PASSES if passes_with_fixes(finding) else text
     if finding.events:
         text += f" ({', '.join(finding.gb_ids)})" if finding.gb_ids else ""
     if finding.whole_frame and finding.events:

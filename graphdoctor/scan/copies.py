@@ -26,7 +26,8 @@ class Copies:
         progress: runner.Progress,
         server: runner.Server | None,
     ) -> None:
-        self._request = replace(request, compare=True, watch=(), recompiles=False, deeper=False)
+        traced = tuple(str(file.resolve()) for file in files.values())
+        self._request = replace(request, compare=True, watch=(), traced=traced, recompiles=False, deeper=False)
         self._files = files
         self._progress = progress
         self._server = server

@@ -66,7 +66,7 @@ def diagnose(plan: Plan, callbacks: Callbacks | None = None) -> Diagnosis:
         completed = complete(plan.run, ran, session)
         if completed.runs != ran.runs and any(run.varied_breaks for run in completed.runs or ()):
             joined = join(plan.static, plan.selection, analysed, completed)
-            verified = verified.joined_again(joined.findings)
+            verified = verified.joined_again(joined)
         advised = advise(plan.run, completed, session)
         diagnosis = _diagnosis(plan, Results(analysed, ran, joined, verified, completed, advised), session)
         return _compared(plan, diagnosis, analysed, joined, session)

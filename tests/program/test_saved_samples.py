@@ -104,6 +104,45 @@ first, second = (torch.compile(net(), backend="eager") for net in (First, Second
 second(first(torch.rand(3)))
 """
 
+#: The first line that breaks ends compiling, and the source does not show that the attribute is no tensor.
+BEHIND = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.limit = torch.tensor(0.5)
+
+    def forward(self, x):
+        for step in range(2):
+            print("step")
+            x = x + 1
+        if x.sum() > 0:
+            x = x + 1
+        if self.limit > 0.1:
+            return x * 2
+        return x
+
+net = Net()
+net.__dict__.update(limit=0.5)
+torch.compile(net, backend="eager")(torch.rand(2, 4))
+"""
+#: With its fix the first break is gone, and the second one stays.
+STAYS = """\
+import torch
+
+@torch.compile(backend="eager")
+def step(x):
+    for number in range(2):
+        print("step")
+        torch._dynamo.graph_break()
+    scale = x.max().item()
+    return x * scale
+
+step(torch.rand(2, 4))
+"""
+
 
 def project(folder: Path, text: str) -> None:
     (folder / "train.py").write_text(text)
@@ -186,6 +225,29 @@ def test_what_a_saved_call_does_not_reach_is_not_verified(graphdoctor: Command, 
     found = {finding["rule"]: finding["fix"] for finding in json.loads(done.stderr)["findings"]}
     assert found["GD101"]["verified"] is True
     assert found["GD201"]["verified"] is False and "its line did not run" in found["GD201"]["doubts"]
+
+
+def test_what_the_fixed_code_passed_is_no_error_any_more(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, BEHIND)
+    file = tmp_path / "report.json"
+    options = ["--verify", "--report", f"json={file}"]
+    done = graphdoctor("run", *options, "train.py", cwd=tmp_path)
+    found = report(done, file)
+    assert found["verification"]["breaks"] == 0 and found["summary"]["errors"] == 2
+    statuses = [(finding["line"], finding["severity"], finding["status"]) for finding in found["findings"]]
+    assert statuses == [(11, "error", "confirmed"), (13, "error", "static-only"), (15, "info", "refuted")]
+    assert "train.py:15" not in done.stderr and "Found 2 errors in 1 file." in done.stderr
+    assert "1 suspected break of the static analysis is not listed: with the fixes applied," in done.stderr
+
+
+def test_a_line_that_ran_in_eager_only_did_run(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, STAYS)
+    file = tmp_path / "report.json"
+    options = ["--verify", "--output-format", "json", "--output", str(file)]
+    found = report(graphdoctor("run", *options, "train.py", cwd=tmp_path), file)
+    (fix,) = [finding["fix"] for finding in found["findings"] if finding["rule"] == "GD211"]
+    assert "did not run" not in (fix["doubts"] or "")
+    assert "With the fixes, its line still runs in eager only, behind a graph break." in fix["detail"]
 
 
 @pytest.mark.parametrize("change", ["sys.path.append(HERE + '/..')", "sys.path.insert(0, HERE + '/..')"])

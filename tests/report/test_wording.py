@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from graphdoctor.breaks.explanations import WORDS
-from graphdoctor.model.consequence import Consequence
+from graphdoctor.model.consequence import PASSES, Consequence
 from graphdoctor.model.findings import Diagnosis, Edit, Fix, Grade, Owner, Status
 from graphdoctor.model.labels import Label
 from graphdoctor.model.runs import Dropped, FullGraph, Numerics, Outcome, Verification
@@ -38,6 +38,8 @@ def test_status_names_ids_events_and_owner(rich: Diagnosis) -> None:
     assert wording.status(printed) == "predicted, and seen in the run (GB0059)"
     assert wording.status(branch).endswith("(GB0170); the function runs in eager as a whole")
     assert wording.status(refuted) == "predicted, but the line ran and nothing broke"
+    passes = replace(refuted, consequence=PASSES)
+    assert wording.status(passes) == "predicted, but with the fixes applied the line ran and nothing broke"
     assert wording.status(not_reached) == "predicted; compiled code did not come to the line"
     assert wording.status(library) == "seen in the run, not predicted (GB0007); in libraries"
 

@@ -32,9 +32,10 @@ class RunRequest:
     whole worker; ``memory_mb`` limits the resident memory of its process tree, in MiB. ``overlay`` maps absolute paths
     to the source text that is used in place of the file. ``reference`` is a folder: eager outputs are written to it,
     or, with ``compare``, read from it and compared with what this run gives. ``watch`` names the absolute paths whose
-    executed lines are wanted. ``vary`` holds the ``--vary`` options; without ``recompiles`` nothing is varied. For the
-    ``part`` "rest", ``runs`` are the runs that the part "verdict" gave. ``sample`` is Python source with a
-    ``graphdoctor_target()``: it is run in place of ``file``, from which it imports what it needs.
+    executed lines are wanted, ``traced`` those of which the lines that Dynamo traces are, in their place. ``vary``
+    holds the ``--vary`` options; without ``recompiles`` nothing is varied. For the ``part`` "rest", ``runs`` are the
+    runs that the part "verdict" gave. ``sample`` is Python source with a ``graphdoctor_target()``: it is run in place
+    of ``file``, from which it imports what it needs.
     """
 
     file: Path
@@ -54,6 +55,7 @@ class RunRequest:
     reference: Path | None = None
     compare: bool = False
     watch: tuple[str, ...] = ()
+    traced: tuple[str, ...] = ()
     vary: tuple[str, ...] = ()
     recompiles: bool = True
     #: Whether more is run than the breaks take: which parts and layers are at fault, a training step, the device.
@@ -121,8 +123,8 @@ def load_request(text: str) -> RunRequest:
         data[name] = Path(data[name])
     data["reference"] = Path(data["reference"]) if data["reference"] else None
     data["inputs"] = tuple(data["inputs"])
-    data["watch"] = tuple(data["watch"])
-    data["vary"] = tuple(data["vary"])
+    for name in ("watch", "traced", "vary"):
+        data[name] = tuple(data[name])
     data["runs"] = tuple(load_run(run) for run in data["runs"])
     data["known"] = tuple(data["known"])
     for name in ("tests", "predicted"):

@@ -28,6 +28,8 @@ from torch._dynamo.exc import TorchDynamoException
 from torch._dynamo.utils import counters
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from graphdoctor.recorder.torch_hooks import watch_lines
+
 __all__ = [
     "DYNAMO_FOLDER",
     "ISOLATES",
@@ -55,6 +57,7 @@ __all__ = [
     "set_inductor",
     "skip_guard_timing",
     "stack_being_traced",
+    "traced_lines",
 ]
 
 #: Since torch 2.13, ``torch.compile(isolate_recompiles=True)`` keeps its compiled code apart from all other.
@@ -186,6 +189,27 @@ def exact_lines() -> Iterator[None]:
 def stack_being_traced() -> Iterable[Any]:
     """The frames that Dynamo is tracing now, outermost first, as FrameSummary objects."""
     return torch._guards.TracingContext.extract_stack()
+
+
+@contextmanager
+def traced_lines(paths: Iterable[str]) -> Iterator[dict[str, set[int]]]:
+    """Collect, by path as given, the lines that Dynamo traces inside the block; none where this torch does not tell."""
+    lines: dict[str, set[int]] = {path: set() for path in paths}
+    context = torch._guards.TracingContext
+    usual = vars(context).get("set_current_loc")
+    if not lines or usual is None:
+        yield lines
+        return
+    every: dict[str, set[int]] = {}
+    # It has newest lines, so it does not begin with what the recorder does in place of ``exact_lines``.
+    watch_lines(every, dict.fromkeys(lines, 0))
+    try:
+        yield lines
+    finally:
+        context.set_current_loc = usual  # type: ignore[method-assign]
+        real = {os.path.realpath(path): found for path, found in lines.items()}
+        for name, found in every.items():
+            real.get(os.path.realpath(name), set()).update(found)
 
 
 def jumps_back(translator: object) -> bool:

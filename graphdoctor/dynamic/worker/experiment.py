@@ -25,7 +25,7 @@ from graphdoctor.dynamic.tracing import compiled_share, crosscheck
 from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.tracing.capture import Recording, raised, record
 from graphdoctor.dynamic.tracing.line_coverage import executed_lines
-from graphdoctor.dynamic.tracing.private_torch import checkpoints_without_gradients, forget_divergences
+from graphdoctor.dynamic.tracing.private_torch import checkpoints_without_gradients, forget_divergences, traced_lines
 from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
@@ -172,8 +172,10 @@ class Experiment:
         if self.request.reference is not None and not self.request.compare:
             compare.save(after, self.request.reference, self.mode)
         self._expected = after
-        shown = {self.places.show(path): frozenset(found) for path, found in lines.items()}
-        return _Eager(before, after, shown, total, bool(lacking))
+        return _Eager(before, after, self._shown(lines), total, bool(lacking))
+
+    def _shown(self, lines: Mapping[str, set[int]]) -> dict[str, frozenset[int]]:
+        return {self.places.show(path): frozenset(found) for path, found in lines.items()}
 
     def expected(self) -> compare.Snapshot:
         """What the eager run left behind, in this process or an earlier one. Raises what the user's code raises."""
@@ -202,7 +204,8 @@ class Experiment:
         fault: Fault | None = None
         failure: RawEvent | None = None
         counting = self.backend.measure(sample.module) if total else nullcontext()
-        with record() as recording, self.budget.compiles(), counting as inside:
+        tracing = traced_lines(self.request.traced)
+        with record() as recording, self.budget.compiles(), tracing as traced, counting as inside:
             try:
                 snapshot = self.call(sample, function)
             except BaseException as error:
@@ -220,6 +223,8 @@ class Experiment:
             graphs=self.backend.graphs,
             operators=self.backend.operators,
         )
+        if traced:
+            run = replace(run, executed=self._shown(traced), traced_only=True)
         if fault is not None:
             detail = self._detail(fault, lambda smaller: self.call(smaller, self._compile(smaller)))
             return fault.ended(run, detail), None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from graphdoctor.breaks.measured_costs import waits_for
 from graphdoctor.fixes.core.apply import edits_by_path, original_lines
-from graphdoctor.fixes.verification.coverage import has_run, tests
+from graphdoctor.fixes.verification.coverage import has_run, lines_of, tests
+from graphdoctor.fixes.verification.passed import traced
 from graphdoctor.fixes.verification.trials import Trial, Trials, break_places, innermost
 from graphdoctor.model.findings import Finding, Fix, Grade
 from graphdoctor.model.labels import sets_for_process
@@ -42,7 +44,7 @@ def finding(
         )
     grade = _grade(found, fix, trial, trials.texts)
     seen, gaps = tests(found, trials.texts[found.location.path], trials.seen)
-    sentences = [*_alone(found, trials, before, len(trial.applied))]
+    sentences = [*_alone(found, trials, before, len(trial.applied)), *_in_eager(found, trial, trials, before)]
     doubts = [*_doubts(found, trial, trials, before, grade), *filter(None, [changing.get(found)]), *gaps]
     if BOTH in seen.values() and not gaps and not trial.changes:
         sentences.append("On varied inputs both outcomes of the test occurred, and the eager results stayed the same.")
@@ -128,6 +130,18 @@ def _grade(found: Finding, fix: Fix, trial: Trial, texts: Mapping[str, str]) -> 
         works = trial.fullgraph and not trial.breaks
         return "general" if works and found.status == "static-only" else fix.grade if works else "no-effect"
     return "setup-required" if still_breaks(found, trial, texts) else "general"
+
+
+def _in_eager(found: Finding, trial: Trial, trials: Trials, before: Sequence[DynamicRun]) -> Iterable[str]:
+    """That the line ran, and Dynamo, which gave up its function before, did not come to it with the fixes either."""
+    if not waits_for(found) or not trial.breaks or not has_run(found, before, trials.seen):
+        return
+    place = found.location
+    # Without the lines that were traced nothing is known.
+    known = all(place.path in run.executed for run in trial.runs)
+    lines = lines_of(found)
+    if known and not any(lines & reached for reached in traced(place.path, trials.texts[place.path], trial)):
+        yield "With the fixes, its line still runs in eager only, behind a graph break."
 
 
 def _alone(found: Finding, trials: Trials, before: Sequence[DynamicRun], together: int) -> Iterable[str]:

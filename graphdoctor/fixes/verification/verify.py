@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.verification import grading
 from graphdoctor.fixes.verification.at_fault import changing_alone, in_order, right_together, why_left_out
+from graphdoctor.fixes.verification.passed import passed
 from graphdoctor.fixes.verification.subsets import failing, needed
 from graphdoctor.fixes.verification.trials import Copies, Trial, Trials, break_places, known
 from graphdoctor.model.findings import Finding, Grade
@@ -23,10 +24,14 @@ MOST_FIXES = 24
 
 @dataclass(frozen=True)
 class Verified:
-    """``findings`` with the grades of their fixes, and what the runs with the fixes showed."""
+    """``findings`` with the grades of their fixes, and what the runs with the fixes showed.
+
+    ``passed`` are those at which nothing broke then, by their fingerprints: none unless all compiles by default.
+    """
 
     verification: Verification
     findings: tuple[Finding, ...]
+    passed: frozenset[str] = frozenset()
 
 
 def verify(
@@ -60,18 +65,20 @@ def verify(
     graded = (grading.finding(f, trial, trials, before, reasons, changing, minimal) for f in findings)
     proved = _together(tuple(graded), trials)
     rest = [*_assumed(proved), *_left_out(reasons, overlapping), *_sufficient(trial, minimal)]
+    grade = _grade(trial)
     verification = Verification(
         fixes=tuple(f.fingerprint for f in trial.applied),
         graphs=max((run.graphs for run in trial.runs), default=0),
         breaks=len(trial.breaks),
         fullgraph_passes=trial.fullgraph,
         numerics=trial.numerics,
-        grade=_grade(trial),
+        grade=grade,
         detail=" ".join([*_outcome(trial, before, reasons, proved), *_next_breaks(trial, before, texts), *rest]),
         minimal=None if minimal is None else tuple(f.fingerprint for f in minimal),
         dropped=tuple(Dropped(f.fingerprint, reason) for f, reason in reasons.items()),
     )
-    return Verified(verification, proved)
+    # A setting may let through what breaks without it.
+    return Verified(verification, proved, passed(findings, trial, texts) if grade == "general" else frozenset())
 
 
 def _right(

@@ -89,12 +89,17 @@ def _from_here(path: str, root: str) -> str:
 
 def hidden(diagnosis: Diagnosis) -> Iterator[str]:
     """What the list leaves out."""
-    refuted = sum(finding.status == "refuted" for finding in diagnosis.findings)
+    refuted = [finding for finding in diagnosis.findings if finding.status == "refuted"]
     if refuted:
-        one = refuted == 1
+        one, fixed = len(refuted) == 1, sum(map(wording.passes_with_fixes, refuted))
+        said = f"the {'line' if one else 'lines'} ran and nothing broke"
+        if fixed == len(refuted):
+            said = f"with the fixes applied, {said}"
+        elif fixed:
+            said = f"{said}, {fixed} of them with the fixes applied"
         yield (
-            f"{plural(refuted, 'suspected break')} of the static analysis {'is' if one else 'are'} not listed: "
-            f"the {'line' if one else 'lines'} ran and nothing broke (--verbose lists {'it' if one else 'them'})."
+            f"{plural(len(refuted), 'suspected break')} of the static analysis {'is' if one else 'are'} not listed: "
+            f"{said} (--verbose lists {'it' if one else 'them'})."
         )
 
 

@@ -23,11 +23,14 @@ class Joined:
 
     findings: tuple[Finding, ...]
     sources: Sources
+    #: The rules whose breaks only come once a size has varied.
+    varying: frozenset[str] = frozenset()
 
 
 def join(plan: StaticPlan, selection: Selection, analysed: Analysed, ran: Ran) -> Joined:
     """Match the static findings with the breaks of the runs, line by line, and leave out what is not shown."""
     findings, sources = analysed.findings, analysed.sources
+    varying: frozenset[str] = frozenset()
     if plan.followed.fixes:
         from graphdoctor.scan.installed_fixes import at_breaks
 
@@ -43,8 +46,8 @@ def join(plan: StaticPlan, selection: Selection, analysed: Analysed, ran: Ran) -
         runs = with_own_calls(ran.runs, findings, sources.texts)
         texts = by_line.rule_texts(catalog.rules())
         rules = plan.rules.loaded.rules
-        kinds = by_line.of_fullgraph(rules), by_line.of_varying(rules)
-        findings = by_line.join(findings, runs, texts, *kinds, sources.texts)
+        varying = by_line.of_varying(rules)
+        findings = by_line.join(findings, runs, texts, by_line.of_fullgraph(rules), varying, sources.texts)
         findings = seen(findings, analysed.called)
     if plan.followed.fixes:
         from graphdoctor.scan.installed_fixes import confirmed
@@ -52,4 +55,4 @@ def join(plan: StaticPlan, selection: Selection, analysed: Analysed, ran: Ran) -
         findings = confirmed(findings, ran.runs or ())
     unused = unused_comments(findings, plan.rules, selection, analysed.static, sources.texts, ran.runs)
     findings = kept((*findings, *unused), selection, sources.texts)
-    return Joined(with_fingerprints(findings, lines_of(findings, sources)), sources)
+    return Joined(with_fingerprints(findings, lines_of(findings, sources)), sources, varying)

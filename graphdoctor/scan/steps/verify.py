@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from graphdoctor.diagnosis.with_fixes import with_fixes
 from graphdoctor.scan.copies import Copies
 from graphdoctor.scan.steps.join import Joined
 
@@ -28,17 +29,22 @@ _LIMITS = {
 
 @dataclass(frozen=True)
 class Verified:
-    """The findings with the labels of their fixes, and what the runs showed; None where there were none."""
+    """The findings with the labels of their fixes, and what the runs showed; None where there were none.
+
+    ``passed`` are those at which nothing broke with the fixes, by their fingerprints.
+    """
 
     findings: Sequence[Finding]
     verification: Verification | None = None
     notes: tuple[str, ...] = ()
     seconds: float | None = None
+    passed: frozenset[str] = frozenset()
 
-    def joined_again(self, findings: Sequence[Finding]) -> Verified:
-        """The same fixes in ``findings``, joined with what came after the verdict: breaks once a size varies."""
+    def joined_again(self, joined: Joined) -> Verified:
+        """The same fixes in the findings of ``joined``, with what came after the verdict: breaks once a size varies."""
         fixes = {finding.fingerprint: finding.fix for finding in self.findings}
-        return replace(self, findings=tuple(replace(f, fix=fixes.get(f.fingerprint, f.fix)) for f in findings))
+        again = (replace(f, fix=fixes.get(f.fingerprint, f.fix)) for f in joined.findings)
+        return replace(self, findings=with_fixes(again, self.passed, joined.varying))
 
 
 def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) -> Verified:
@@ -69,7 +75,8 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
     seconds = time.monotonic() - started
     if verified is None:
         return Verified(joined.findings, None, notes, seconds)
-    return Verified(verified.findings, verified.verification, notes, seconds)
+    findings = with_fixes(verified.findings, verified.passed, joined.varying)
+    return Verified(findings, verified.verification, notes, seconds, verified.passed)
 
 
 def nothing_to_compare(runs: Sequence[DynamicRun]) -> str:

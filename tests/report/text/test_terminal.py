@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.breaks.guards import remove_break
-from graphdoctor.model.findings import Diagnosis, Fix, Location, ScannedFile
+from graphdoctor.model.consequence import PASSES
+from graphdoctor.model.findings import Diagnosis, Finding, Fix, Location, ScannedFile
 from graphdoctor.model.runs import Sweep
 from graphdoctor.report.escaping import width
 from graphdoctor.report.text import terminal
@@ -173,6 +174,19 @@ def test_refuted_findings_are_counted_and_verbose_lists_them(rich: Diagnosis) ->
     assert line not in terminal.render(shown)
     assert line in terminal.render(shown, VERBOSE)
     assert "is not listed" not in terminal.render(shown, VERBOSE)
+
+
+def test_what_passed_with_the_fixes_is_told_apart_from_what_the_run_refuted(rich: Diagnosis) -> None:
+    refuted = next(f for f in rich.findings if f.status == "refuted")
+    passed = replace(refuted, consequence=PASSES, severity="info")
+
+    def said(*findings: Finding) -> str:
+        return " ".join(terminal.render(replace(rich, findings=findings)).split())
+
+    assert "is not listed: the line ran and nothing broke (--verbose" in said(refuted)
+    assert "is not listed: with the fixes applied, the line ran and nothing broke (--verbose" in said(passed)
+    mixed = "are not listed: the lines ran and nothing broke, 1 of them with the fixes applied (--verbose lists them)."
+    assert mixed in said(refuted, passed)
 
 
 def test_the_run_the_verification_the_broken_file_and_the_notes(rich: Diagnosis) -> None:
