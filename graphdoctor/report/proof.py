@@ -219,13 +219,16 @@ def _without(safe: Sequence[Finding], diagnosis: Diagnosis) -> str:
 
 
 def helps(diagnosis: Diagnosis) -> bool:
-    """Whether the run with the fixes applied is better than the one without: fewer breaks, or a full graph."""
+    """Whether the run with the fixes applied is better than the one without: fewer breaks, a full graph, or a graph
+    where nothing was compiled, because a break that is gone hid another one.
+    """
     result, summary = diagnosis.verification, diagnosis.summary
     if result is None or not result.fixes:
         return False
     fails = any(run.fullgraph.passes is False for run in diagnosis.dynamic or ())
     passes = fails and result.fullgraph_passes is True
-    return result.grade != "none" or result.breaks < (summary.breaks or 0) or passes
+    begins = summary.verdict == "nothing-compiled" and result.graphs > 0
+    return result.grade != "none" or result.breaks < (summary.breaks or 0) or passes or begins
 
 
 def mends(diagnosis: Diagnosis) -> frozenset[str]:

@@ -43,6 +43,15 @@ def test_fixes_that_change_nothing_are_not_to_be_applied(rich: Diagnosis) -> Non
     assert found.title.startswith("1 fix applied to a copy removes no graph break: ")
 
 
+def test_a_graph_where_nothing_was_compiled_is_better_though_the_next_break_shows(rich: Diagnosis) -> None:
+    assert rich.verification is not None
+    summary = replace(rich.summary, verdict="nothing-compiled", graphs=0, breaks=1)
+    next_break = replace(rich.verification, graphs=2, breaks=1, grade="none", fullgraph_passes=False)
+    found = proof(replace(rich, summary=summary, verification=next_break))
+    assert found is not None and found.command and not found.good
+    assert found.title.startswith("With 1 fix applied to a copy: 2 graphs, 1 graph break, fullgraph=True fails")
+
+
 def test_no_proof_where_nothing_was_verified_or_all_was_dropped(rich: Diagnosis) -> None:
     assert rich.verification is not None
     assert proof(replace(rich, verification=None)) is None
