@@ -41,7 +41,7 @@ GB_IDS = ("GB0014",)
 TORCH = ">=2.6"
 ENDS_FUNCTION = "<2.15"
 
-#: Since 2.15 a layer that is read, and not asked for anything, breaks no graph.
+#: Versions on which reading the layer breaks the graph; on later ones only reading an attribute of it does.
 _READING_BREAKS = "<2.15"
 
 #: Methods that give what is in a module one by one: as long as they are read, they go on.

@@ -201,7 +201,7 @@ def traced_lines(paths: Iterable[str]) -> Iterator[dict[str, set[int]]]:
         yield lines
         return
     every: dict[str, set[int]] = {}
-    # It has newest lines, so it does not begin with what the recorder does in place of ``exact_lines``.
+    # With an empty dict of newest lines it would call ``keep_lines``; a scan has ``exact_lines`` for that.
     watch_lines(every, dict.fromkeys(lines, 0))
     try:
         yield lines
