@@ -79,10 +79,10 @@ def inside(brk: Break) -> str:
 
 
 def beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:
-    """``unexplained``, a break whose cause no rule knows, with the advice to remove a break first that may be its cause.
+    """``unexplained``, a break whose cause no rule knows, with the advice to remove first what may be its cause.
 
-    That is one on the same line that a rule explains, or one for which Dynamo gave up the function around a comprehension:
-    the comprehension is then compiled alone.
+    That is a break on the same line that a rule explains, or one for which Dynamo gave up the function around a
+    comprehension: the comprehension is then compiled alone.
     """
     if unexplained.rule != "GD000":
         return unexplained
