@@ -1,0 +1,156 @@
+"""What helps against a recompile, by the guard that failed. A trace cannot try it out. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from graphdoctor.breaks import guards
+from graphdoctor.breaks.grouping import resumed
+from graphdoctor.breaks.guard_kinds import is_of_holding
+from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
+from graphdoctor.trace.left_by_breaks import BreaksAbove
+from graphdoctor.trace.process import Code
+
+#: What helps, by kind of guard, where nothing more is known.
+_ADVICE = {
+    "size": "torch.compile(dynamic=True), or torch._dynamo.mark_dynamic on the dimension that varies",
+    "stride": "call .contiguous() before the compiled function, or .clone() on a part of another tensor",
+    "rank": "pass tensors of one rank (unsqueeze before the call)",
+    "requires_grad": "pass tensors that agree in requires_grad (detach those whose gradient is not needed); "
+    "where both are meant, one compilation for each is the least",
+    "dtype": "pass tensors of one dtype",
+    "length": "keep the length the same in each call (a list of tensors: torch.stack makes one tensor of it)",
+    "type": "pass values of one type; one compilation for each type is the least otherwise",
+    "presence": "pass a neutral tensor in place of None, or accept one compilation for each of the two",
+    "attribute": "keep the number in a tensor buffer, or, for an int of a module, set "
+    "torch._dynamo.config.allow_unspec_int_on_nn_module",
+    "global": "keep the number in a tensor, or pass it as an argument",
+    "value": "pass the number as a tensor; where it comes from .item(), stay with tensor operations",
+    "state": "keep grad mode, autocast and default dtype as they are; one compilation for each is the least",
+}
+_LEFT_BY_BREAK = "remove the graph break that left it: without the break there is no such guard"
+_ATTRIBUTE_OF_ARGUMENT = (
+    "keep the number in a tensor: one that is an attribute of a module is compiled again for each value"
+)
+_DECIDES = "one compilation for each value is the least: the code decides by it"
+_LET_NOT_GROW = "let nothing grow in compiled code: return the value, and append it in the calling code"
+_ONE_SIZE = (
+    "torch.compile(dynamic=True) where dynamic=False is set; where it is not, the code holds for one size at a time, "
+    "as a weight does: pad to a few sizes, or compile what calls the layers in place of each layer"
+)
+#: Kinds of guards on the tensors that a function is called with.
+_OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
+#: A guard on a text: ``pattern == 'b n -> n b'``.
+_TEXT = re.compile(r""" == ['"]""")
+_BOOL = re.compile(r" == (True|False)$")
+_NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
+#: The attributes of a module in a guard: ``self.dp.p``, also where a number is computed of it.
+_ATTRIBUTE = re.compile(r"\bself(?:\.\w+|\[\d+\])*\.(\w+)")
+_FLOAT = re.compile(r" == -?\d+(\.|e)[\d.e+-]*\s*(#|\(|$)")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why ``code`` was compiled again: ``guard`` failed, and made that many compilations (``caused``).
+
+    ``above`` are the graph breaks of the process. ``at_limit`` says that Dynamo gave up, ``one_size`` that each
+    compilation holds for one size.
+    """
+
+    guard: guards.Guard
+    code: Code
+    above: BreaksAbove
+    caused: int
+    at_limit: bool
+    one_size: bool
+
+    @property
+    def differs_by_layer(self) -> bool:
+        """Whether the guard is on attributes that only the constructors of the user's modules set."""
+        names = _ATTRIBUTE.findall(self.guard.name or "") if self.guard.kind in ("attribute", "value") else ()
+        return bool(names) and all(is_set_by_constructor(self.above.text(self.code.path), name) for name in names)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the guard holds for one number."""
+        return _NUMBER.search(self.guard.text) is not None
+
+    @property
+    def becomes_dynamic(self) -> bool:
+        """Whether the number changed once, after which Dynamo takes it for any number."""
+        compilations = self.above.process.costs[self.code].compilations
+        return self.is_number and not self.at_limit and (self.caused == 1 or compilations == 2)
+
+
+def advice(cause: Cause) -> str | None:
+    """What to do about it; None where nothing is known to help."""
+    guard = cause.guard
+    place = cause.above.of(cause.code) if _is_set_by_caller(cause) else None
+    if place is not None:
+        return guards.remove_break(place)
+    if guard.kind in ("identity", "lifetime") and guards.is_left_by_break(guard.text):
+        return _LEFT_BY_BREAK
+    if guards.is_of_zero_or_one(guard):
+        return guards.AVOID_ZERO_AND_ONE
+    if cause.one_size:
+        return _ONE_SIZE
+    if is_of_holding(guard.text) or (guard.kind == "presence" and guard.is_kept):
+        return guards.SET_BEFORE
+    special = _BY_KIND.get(guard.kind)
+    return (special(cause) if special is not None else None) or _ADVICE.get(guard.kind)
+
+
+def _is_set_by_caller(cause: Cause) -> bool:
+    """Whether the guard is on what comes with the call: code that is traced into a graph has no such guard."""
+    kind = cause.guard.kind
+    # What goes on after a break gets sizes and numbers of before as its arguments.
+    is_passed_on = kind == "value" and cause.is_number and resumed(cause.code.name) != cause.code.name
+    return kind in (*_OF_TENSORS, "identity") or is_passed_on or cause.differs_by_layer
+
+
+def _of_attribute(cause: Cause) -> str | None:
+    guard = cause.guard
+    if guard.decides and cause.is_number:
+        return guards.SET_ONCE
+    if _FLOAT.search(guard.text):
+        # The setting is about ints.
+        return "keep the number in a tensor buffer"
+    if _decides(guard):
+        return _DECIDES
+    if (guard.name or "").startswith("self.") and is_in_plain_class(cause.above.text(cause.code.path), cause.code.line):
+        return guards.BECOMES_DYNAMIC if cause.becomes_dynamic else "keep the number in a tensor"
+    return None
+
+
+def _of_value(cause: Cause) -> str | None:
+    guard = cause.guard
+    if _decides(guard) or guard.name == guard.text:
+        return _DECIDES
+    if "." in (guard.name or "") and cause.is_number:
+        return _ATTRIBUTE_OF_ARGUMENT
+    return guards.BECOMES_DYNAMIC if cause.becomes_dynamic else None
+
+
+def _of_length(cause: Cause) -> str | None:
+    """Where the container is there from call to call, and no argument."""
+    name = cause.guard.name or ""
+    is_kept = name.startswith(("G[", "self.")) or is_from_outside(
+        cause.above.text(cause.code.path), cause.code.line, name
+    )
+    if not is_kept:
+        return None
+    return guards.FILL_BEFORE if cause.caused < 2 else _LET_NOT_GROW
+
+
+def _decides(guard: guards.Guard) -> bool:
+    """Whether the guard is on a text or a flag."""
+    return _TEXT.search(guard.text) is not None or _BOOL.search(guard.text) is not None
+
+
+_BY_KIND: dict[str, Callable[[Cause], str | None]] = {
+    "attribute": _of_attribute,
+    "value": _of_value,
+    "length": _of_length,
+}
