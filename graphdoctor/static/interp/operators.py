@@ -375,31 +375,40 @@ def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right
             interpreter.emit(Truth, node, value=right, context="in", branch=None)
         return PythonValue("bool")
     for option in options(right):
-        if isinstance(option, Instance) and option.info.lookup("__contains__") is not None:
-            answer = calls.call_method(interpreter, node, option, "__contains__", (left,))
-            expressions.truth(interpreter, node, answer, "in")
-        if isinstance(option, Seq) and not isinstance(left, Tensor):
-            continue
-        if (
-            isinstance(option, Seq)
-            and option.kind in ("list", "tuple")
-            and may_be_tensor(left)
-            and (holds_tensor(option) or _holds_number(option))
-        ):
-            interpreter.emit(Truth, node, value=left, context="in", branch=None)
+        _look_through(interpreter, node, left, option)
     negative = any(isinstance(c.operator, cst.NotIn) for c in node.comparisons)
-    if isinstance(right, Mapping) and right.rest is None:
-        keys = tuple(key for key, _ in right.items)
-        if isinstance(left, NameOf) and left.info is not None:
-            return Const(left.info.is_one_of(keys) is not negative)
-        if isinstance(left, Const):
-            found = any(type(k) is type(left.value) and k == left.value for k in keys)
-            return Const(found is not negative)
-    items = right.items if isinstance(right, Seq) else None
-    if isinstance(left, Const) and items is not None and all(isinstance(i, Const) for i in items):
-        return Const((left in items) is not negative)
+    found = _is_in(left, right)
+    if found is not None:
+        return Const(found is not negative)
     if right == External("os.environ"):
         return PythonValue("bool", sample=int(negative))
+    items = right.items if isinstance(right, Seq) else None
     if isinstance(left, PythonValue) and isinstance(left.sample, str) and items is not None:
         return PythonValue("bool", sample=int((Const(left.sample) in items) is not negative))
     return PythonValue("bool")
+
+
+def _look_through(interpreter: Interpreter, node: cst.Comparison, left: Value, container: Value) -> None:
+    """Emit what looking for ``left`` in ``container`` does."""
+    if isinstance(container, Instance) and container.info.lookup("__contains__") is not None:
+        answer = calls.call_method(interpreter, node, container, "__contains__", (left,))
+        expressions.truth(interpreter, node, answer, "in")
+    if not isinstance(container, Seq) or container.kind not in ("list", "tuple"):
+        return
+    if isinstance(left, Tensor) and may_be_tensor(left) and (holds_tensor(container) or _holds_number(container)):
+        interpreter.emit(Truth, node, value=left, context="in", branch=None)
+
+
+def _is_in(left: Value, container: Value) -> bool | None:
+    """Whether ``left`` is in ``container``; None where the source does not show it."""
+    if isinstance(container, Mapping) and container.rest is None:
+        keys = tuple(key for key, _ in container.items)
+        if isinstance(left, NameOf) and left.info is not None:
+            return left.info.is_one_of(keys)
+        if isinstance(left, Const):
+            return any(type(key) is type(left.value) and key == left.value for key in keys)
+        return None
+    items = container.items if isinstance(container, Seq) else None
+    if isinstance(left, Const) and items is not None and all(isinstance(i, Const) for i in items):
+        return left in items
+    return None
