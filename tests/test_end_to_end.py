@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -15,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from graphdoctor.report.json_format.reader import read
+from graphdoctor.report.text import terminal
 from tests.page_counts import counts
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -90,6 +93,18 @@ def test_the_demo_has_findings(demo: Scan) -> None:
     assert demo.report["schema"] == "graphdoctor/1"
     assert demo.report["summary"]["verdict"] == "not-ready"
     assert {run["mode"] for run in demo.runs} == {"eval", "train"}
+
+
+def test_the_readme_shows_what_is_printed(demo: Scan, root: Path) -> None:
+    printed = terminal.render(read(json.dumps(demo.report))).split()
+    _, _, rest = (
+        (root / "README.md").read_text().partition("is part of what `graphdoctor scan fixtures/demo/model.py` prints:")
+    )
+    shown = textwrap.dedent(rest.partition("What a rule says")[0])
+    parts = [part.split() for part in shown.split("\n...\n")]
+    assert len(parts) == 3
+    for part in parts:
+        assert f" {' '.join(part)} " in f" {' '.join(printed)} "
 
 
 @pytest.mark.parametrize("mode", ["eval", "train"])
