@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from graphdoctor.lint.audience import Audience, Checks, contained
-from graphdoctor.lint.engine import OUTSIDE, finding_at, module_of
+from graphdoctor.lint.engine import OUTSIDE, module_of
+from graphdoctor.lint.findings import finding_at
 from graphdoctor.lint.result import FileResult, PathOf
 from graphdoctor.model.findings import Finding, ScannedFile
 from graphdoctor.source.errors import SourceError

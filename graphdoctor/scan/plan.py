@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from graphdoctor.lint.work import Work
 from graphdoctor.scan.cache import stamps
 from graphdoctor.scan.filtering import Selection, selection_of
 from graphdoctor.scan.followed_packages import Followed, package_folders
@@ -15,7 +16,6 @@ from graphdoctor.scan.named import with_named_target
 from graphdoctor.scan.options import ScanOptions, UsageError, project_folder, settings_for
 from graphdoctor.scan.ruleset import LazyRuleSet, check_codes, torch_for
 from graphdoctor.scan.run_plan import RunPlan, run_plan
-from graphdoctor.scan.static_pass import Work
 from graphdoctor.source.called_target import compiled_name
 from graphdoctor.source.installed import PackageNotFound, site_folders
 

@@ -3,51 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphdoctor.interrupt import Interrupts, can_fork, leave_signals
-from graphdoctor.lint.result import FileResult, PathOf, StaticResult, merged
+from graphdoctor.lint.result import FileResult, StaticResult, merged
+from graphdoctor.lint.work import File, Work
 from graphdoctor.model.findings import ScannedFile
 
 if TYPE_CHECKING:
-    from graphdoctor.breaks.run_facts import RunFacts
     from graphdoctor.lint.engine import Analysis
     from graphdoctor.scan.cache import Cache
     from graphdoctor.static.rule import Rule
-
-File = tuple[Path, str]
 
 #: Text for which another process is worth its start: about five seconds of analysis.
 _BYTES_A_PROCESS = 500_000
 #: After more files than these, imported modules are freed before the report is made.
 _MANY = 100
-
-
-@dataclass(frozen=True)
-class Work:
-    """The input of the static pass; the fields are those of ``Analysis``."""
-
-    files: Sequence[File]
-    helper: PathOf = lambda _file: None
-    target: str | None = None
-    unsaved: Mapping[Path, str] = field(default_factory=dict)
-    followed: Mapping[str, Path] = field(default_factory=dict)
-    facts: Mapping[Path, RunFacts] = field(default_factory=dict)
-    possible: bool = True
-
-    @cached_property
-    def resolved(self) -> dict[Path, Path]:
-        """The files without links in their paths."""
-        return {file: file.resolve() for file, _ in self.files}
-
-    def path_of(self) -> PathOf:
-        """How the scan shows a file; None where its findings are not wanted."""
-        shown = {self.resolved[file]: path for file, path in self.files}
-        return lambda file: shown[file] if file in shown else self.helper(file)
 
 
 def static_pass(
@@ -100,8 +74,7 @@ def _analysed(
     # Imports that a scan of what stayed as it was does without.
     from graphdoctor.lint.engine import Analysis
 
-    followed, facts = work.followed, work.facts
-    analysis = Analysis(work.files, rules, work.helper, work.target, work.unsaved, followed, facts, work.possible)
+    analysis = Analysis(work, rules)
     sizes = {one: _size(one[0]) for one in missing}
     # The large ones first, so that no process is left with one at the end.
     ordered = sorted(missing, key=lambda one: -sizes[one])

@@ -11,6 +11,7 @@ import pytest
 
 from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.engine import Analysis, analyse
+from graphdoctor.lint.work import Work
 from graphdoctor.static.interp import expressions
 from graphdoctor.syntax.module import SourceModule
 
@@ -194,7 +195,7 @@ def test_memory_is_given_back_without_the_collector(tmp_path):
     files = write(
         tmp_path, model=f"from helper import helper\n{called}{more}", helper="def helper(y):\n    return helper, y\n"
     )
-    analysis = Analysis(files[:1], rules())
+    analysis = Analysis(Work(files[:1]), rules())
     gc.collect()
     gc.disable()
     try:

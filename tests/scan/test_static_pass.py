@@ -16,9 +16,10 @@ import pytest
 import graphdoctor
 from graphdoctor.lint import catalog
 from graphdoctor.lint.result import StaticResult
+from graphdoctor.lint.work import Work
 from graphdoctor.scan import cache
 from graphdoctor.scan.cache import Cache
-from graphdoctor.scan.static_pass import Work, static_pass
+from graphdoctor.scan.static_pass import static_pass
 from graphdoctor.source.discover import discover
 from graphdoctor.static.rule import Rule
 from graphdoctor.target_torch.installed import LOG_FILES, NAME_FILES, torch_folder

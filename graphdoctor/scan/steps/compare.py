@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from graphdoctor.diagnosis.compare import compare as compared
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
 from graphdoctor.lint.result import PathOf
+from graphdoctor.lint.work import Work
 from graphdoctor.scan import notebooks
 from graphdoctor.scan.baseline import Predict, from_commit
 from graphdoctor.scan.filtering import kept, unused_comments
 from graphdoctor.scan.followed_packages import marked
 from graphdoctor.scan.source_texts import Sources, lines_of, read_texts
-from graphdoctor.scan.static_pass import Work, static_pass
+from graphdoctor.scan.static_pass import static_pass
 from graphdoctor.source.discover import shown
 from graphdoctor.source.git import Commit
 

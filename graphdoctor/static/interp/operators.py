@@ -362,11 +362,6 @@ def _same(a: Value, b: Value) -> bool | None:
     return None
 
 
-def _holds_number(sequence: Seq) -> bool:
-    """Whether ``tensor in sequence`` compares the tensor with a number."""
-    return any(isinstance(item, Const) and type(item.value) in (int, float) for item in sequence.items or ())
-
-
 def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right: Value) -> Value:
     if may_be_tensor(right):
         # A string is looked up in a mapping, and so are most values that are no tensors, or in a list (`if i in
@@ -393,10 +388,11 @@ def _look_through(interpreter: Interpreter, node: cst.Comparison, left: Value, c
     if isinstance(container, Instance) and container.info.lookup("__contains__") is not None:
         answer = calls.call_method(interpreter, node, container, "__contains__", (left,))
         expressions.truth(interpreter, node, answer, "in")
-    if not isinstance(container, Seq) or container.kind not in ("list", "tuple"):
-        return
-    if isinstance(left, Tensor) and may_be_tensor(left) and (holds_tensor(container) or _holds_number(container)):
-        interpreter.emit(Truth, node, value=left, context="in", branch=None)
+    if isinstance(container, Seq) and container.kind in ("list", "tuple") and isinstance(left, Tensor):
+        # The tensor is compared with each item.
+        has_number = any(isinstance(i, Const) and type(i.value) in (int, float) for i in container.items or ())
+        if may_be_tensor(left) and (has_number or holds_tensor(container)):
+            interpreter.emit(Truth, node, value=left, context="in", branch=None)
 
 
 def _is_in(left: Value, container: Value) -> bool | None:

@@ -9,7 +9,8 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.lint import engine
+from graphdoctor.lint import engine, findings
+from graphdoctor.lint.work import Work
 from graphdoctor.model.findings import Fix
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import UNKNOWN, Const, External, Tensor, Value
@@ -47,7 +48,7 @@ def unused(z):
 def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Value]:
     """The values by the code of the expressions, as the fixes of the one finding can ask for them."""
     found: dict[str, Value] = {}
-    suggest = engine.suggest
+    suggest = findings.suggest
 
     def look(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit]) -> Fix | None:
         for node in walk(editor.module.tree):
@@ -55,7 +56,7 @@ def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Value]:
                 found[editor.code(editor.module.of(node))] = editor.value(node)
         return suggest(rule, hit, editor, others)
 
-    monkeypatch.setattr(engine, "suggest", look)
+    monkeypatch.setattr(findings, "suggest", look)
     file = tmp_path / "model.py"
     file.write_text(SOURCE)
     assert [f.rule for f in engine.analyse([(file, file.name)]).findings] == ["GD201"]
@@ -89,7 +90,7 @@ def test_values_in_a_helper_whose_calls_were_replayed(tmp_path: Path) -> None:
         (tmp_path / name).write_text(user)
     files = [(tmp_path / name, name) for name in ("a.py", "b.py")]
     for order in (files, files[::-1]):
-        analysis = engine.Analysis(order, engine.rules(), helper=lambda file: file.name)
+        analysis = engine.Analysis(Work(order, lambda file: file.name), engine.rules())
         for file, path in order:
             (found,) = analysis.file(file, path).findings
             assert (found.location.path, found.location.line) == ("helper.py", 2)

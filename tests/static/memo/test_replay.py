@@ -10,6 +10,7 @@ import pytest
 from graphdoctor.lint.audience import Audience, Checks
 from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.engine import Analysis
+from graphdoctor.lint.work import Work
 from graphdoctor.static.domain.program import ModuleInfo, Scope
 from graphdoctor.static.domain.project import Project
 from graphdoctor.static.interp.interpreter import Interpreter
@@ -82,7 +83,7 @@ def package(folder: Path, statement: str, *attributes: str, model: str = MODEL) 
 
 def findings(files: list[Path]) -> list[list[tuple[str, int, str, str]]]:
     """What each file has, the files being scanned together."""
-    analysis = Analysis([(f, f.name) for f in files], rules(), helper=lambda file: file.name)
+    analysis = Analysis(Work([(f, f.name) for f in files], lambda file: file.name), rules())
     found = [analysis.file(f, f.name).findings for f in files]
     return [[(f.location.path, f.location.line, f.rule, f.confidence) for f in one] for one in found]
 
@@ -129,7 +130,7 @@ def test_a_message_names_the_function_that_the_break_costs_the_caller(tmp_path: 
     files = package(tmp_path, "print(y)", "loud = False", "loud = False", model=model)
     files[1].write_text(files[1].read_text().replace("class Net", "class Other"))
     assert steps(files, rules_look=True)[1] < steps(files[1:], rules_look=True)[0] / 2
-    analysis = Analysis([(f, f.name) for f in files], rules(), helper=lambda file: file.name)
+    analysis = Analysis(Work([(f, f.name) for f in files], lambda file: file.name), rules())
     for file, name in zip(files, ("Net.forward", "Other.forward"), strict=True):
         (printed,) = [f for f in analysis.file(file, file.name).findings if f.rule == "GD101"]
         assert f"`{name}` runs uncompiled as a whole" in printed.message
