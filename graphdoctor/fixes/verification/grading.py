@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from graphdoctor.breaks.measured_costs import waits_for
 from graphdoctor.fixes.core.apply import edits_by_path, original_lines
@@ -16,25 +16,38 @@ from graphdoctor.model.runs import DynamicRun
 from graphdoctor.syntax.branches import BOTH
 
 
-def finding(
-    found: Finding,
-    trial: Trial,
-    trials: Trials,
-    before: Sequence[DynamicRun],
-    dropped: Mapping[Finding, str],
-    changing: Mapping[Finding, str],
-    minimal: Sequence[Finding] | None,
-) -> Finding:
-    """``found`` with what is known of its fix.
+@dataclass(frozen=True)
+class Results:
+    """What verification found out. ``before`` are the runs of the original.
 
     ``trial`` has all fixes that passed, ``dropped`` has the reasons for the others; ``changing`` has those that do
-    something in another way.
+    something in another way. ``minimal`` are those that fullgraph=True needs; None where that is not known.
     """
+
+    trial: Trial
+    trials: Trials
+    before: Sequence[DynamicRun]
+    dropped: Mapping[Finding, str]
+    changing: Mapping[Finding, str]
+    minimal: Sequence[Finding] | None
+
+    def has_run(self, found: Finding) -> bool:
+        """Whether the line of ``found`` ran in the original."""
+        return has_run(found, self.before, self.trials.seen)
+
+    def still_breaks(self, found: Finding) -> bool:
+        """Whether the place of ``found`` breaks with the fixes."""
+        return still_breaks(found, self.trial, self.trials.texts)
+
+
+def finding(found: Finding, results: Results) -> Finding:
+    """``found`` with what is known of its fix."""
+    trial, trials = results.trial, results.trials
     fix = found.fix
     if fix is None or fix.safety == "manual":
         return found
-    if found in dropped:
-        return replace(found, fix=replace(fix, grade="none", detail=f"Dropped: {dropped[found]}."))
+    if found in results.dropped:
+        return replace(found, fix=replace(fix, grade="none", detail=f"Dropped: {results.dropped[found]}."))
     if found not in trial.applied or trial.problem:
         return found
     if not trial.equal:
@@ -42,13 +55,13 @@ def finding(
         return (
             unconfirmed(found, f"the compiled code still raises, as the original does: {raised}") if raised else found
         )
-    grade = _grade(found, fix, trial, trials.texts)
+    grade = _grade(found, fix, results)
     seen, gaps = tests(found, trials.texts[found.location.path], trials.seen)
-    sentences = [*_alone(found, trials, before, len(trial.applied)), *_in_eager(found, trial, trials, before)]
-    doubts = [*_doubts(found, trial, trials, before, grade), *filter(None, [changing.get(found)]), *gaps]
+    sentences = [*_alone(found, results), *_in_eager(found, results)]
+    doubts = [*_doubts(found, results, grade), *filter(None, [results.changing.get(found)]), *gaps]
     if BOTH in seen.values() and not gaps and not trial.changes:
         sentences.append("On varied inputs both outcomes of the test occurred, and the eager results stayed the same.")
-    if minimal is not None and found.status == "confirmed" and found not in minimal:
+    if results.minimal is not None and found.status == "confirmed" and found not in results.minimal:
         sentences.append("fullgraph=True does not need it.")
     held = "" if doubts else assumptions(trials)
     why = "; ".join(doubts) if fix.safety != "safe" else ""
@@ -65,17 +78,17 @@ def unconfirmed(found: Finding, why: str) -> Finding:
     return replace(found, fix=replace(fix, verified=False, assumes="", doubts=doubts))
 
 
-def _doubts(found: Finding, trial: Trial, trials: Trials, before: Sequence[DynamicRun], grade: Grade) -> Iterable[str]:
+def _doubts(found: Finding, results: Results, grade: Grade) -> Iterable[str]:
     """Why the runs prove less than that the fix changes nothing: clauses."""
-    if not trials.varied_in_all_modes():
+    if not results.trials.varied_in_all_modes():
         yield "the original was not run on varied inputs in each mode"
     if found.fix is not None and sets_for_process(found.fix):
         yield "it changes a setting for the whole process"
     elif grade == "setup-required":
         yield "it compiles with fullgraph=True only, for that switches on settings that record data"
-    elif still_breaks(found, trial, trials.texts):
+    elif results.still_breaks(found):
         yield "its line still breaks"
-    if not has_run(found, before, trials.seen):
+    if not results.has_run(found):
         yield "its line did not run"
     known = found.fix.known if found.fix is not None else ()
     if "compile" in known:
@@ -122,31 +135,32 @@ def still_breaks(found: Finding, trial: Trial, texts: Mapping[str, str]) -> bool
     return any(place.line <= lines[line - 1] <= place.end_line for line in broken)
 
 
-def _grade(found: Finding, fix: Fix, trial: Trial, texts: Mapping[str, str]) -> Grade:
+def _grade(found: Finding, fix: Fix, results: Results) -> Grade:
     """Of what the run did not confirm nothing is known but that results stay, until all compiles."""
     if sets_for_process(fix):
         return "setup-required"
     if found.status != "confirmed":
-        works = trial.fullgraph and not trial.breaks
+        works = results.trial.fullgraph and not results.trial.breaks
         return "general" if works and found.status == "static-only" else fix.grade if works else "no-effect"
-    return "setup-required" if still_breaks(found, trial, texts) else "general"
+    return "setup-required" if results.still_breaks(found) else "general"
 
 
-def _in_eager(found: Finding, trial: Trial, trials: Trials, before: Sequence[DynamicRun]) -> Iterable[str]:
+def _in_eager(found: Finding, results: Results) -> Iterable[str]:
     """That the line ran, and Dynamo, which gave up its function before, did not come to it with the fixes either."""
-    if not waits_for(found) or not trial.breaks or not has_run(found, before, trials.seen):
+    trial, place = results.trial, found.location
+    if not waits_for(found) or not trial.breaks or not results.has_run(found):
         return
-    place = found.location
     # Without the lines that were traced nothing is known.
     known = all(place.path in run.executed for run in trial.runs)
     lines = lines_of(found)
-    if known and not any(lines & reached for reached in traced(place.path, trials.texts[place.path], trial)):
+    if known and not any(lines & reached for reached in traced(place.path, results.trials.texts[place.path], trial)):
         yield "With the fixes, its line still runs in eager only, behind a graph break."
 
 
-def _alone(found: Finding, trials: Trials, before: Sequence[DynamicRun], together: int) -> Iterable[str]:
+def _alone(found: Finding, results: Results) -> Iterable[str]:
     """The count with this fix alone, where it differs from the count with all."""
-    if trials.each and together > 1 and found.status == "confirmed" and trials.has_time():
-        last = before[-1]
+    trials = results.trials
+    if trials.each and len(results.trial.applied) > 1 and found.status == "confirmed" and trials.has_time():
+        last = results.before[-1]
         after = len(trials.attempt([found], last.mode).breaks)
         yield f"Alone: {after} graph {'break' if after == 1 else 'breaks'}, {len(break_places([last]))} before."

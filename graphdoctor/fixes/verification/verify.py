@@ -62,7 +62,8 @@ def verify(
         trial = Trial((), tuple(before), "")
     minimal = _minimal(trial, trials) if each else None
     changing = changing_alone(trial, trials)
-    graded = (grading.finding(f, trial, trials, before, reasons, changing, minimal) for f in findings)
+    results = grading.Results(trial, trials, before, reasons, changing, minimal)
+    graded = (grading.finding(f, results) for f in findings)
     proved = _together(tuple(graded), trials)
     rest = [*_assumed(proved), *_left_out(reasons, overlapping), *_sufficient(trial, minimal)]
     grade = _grade(trial)
