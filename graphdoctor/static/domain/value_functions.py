@@ -56,6 +56,18 @@ def join(*values: Value) -> Value:
     if len(seen) == len(options(first)):
         return first
     found = [type(option) for option in seen]
+    seen = _merged(seen, found)
+    if len(seen) == 1:
+        return seen[0]
+    if len(seen) > _MOST_OPTIONS:
+        chosen = sum(found.count(kind) for kind in (Function, Partial, Class, Instance))
+        if len(seen) - chosen > _MOST_OPTIONS or chosen > _MOST_CHOICES:
+            return UNKNOWN
+    return OneOf(tuple(seen))
+
+
+def _merged(seen: list[Value], found: list[type[Value]]) -> list[Value]:
+    """``seen``, whose classes are ``found``, with one value in place of several that are much alike."""
     if found.count(Tensor) > 1:
         # An array of numpy stays an alternative of its own: what takes a tensor does not take it.
         tensors = [[o for o in seen if isinstance(o, Tensor) and o.numpy is numpy] for numpy in (False, True)]
@@ -72,13 +84,7 @@ def join(*values: Value) -> Value:
             names = {type(o.value).__name__ for o in constants}
             others = [o for o in seen if not isinstance(o, Const) or o.value is None]
             seen = [*others, PythonValue(names.pop() if len(names) == 1 else "object")]
-    if len(seen) == 1:
-        return seen[0]
-    if len(seen) > _MOST_OPTIONS:
-        chosen = sum(found.count(kind) for kind in (Function, Partial, Class, Instance))
-        if len(seen) - chosen > _MOST_OPTIONS or chosen > _MOST_CHOICES:
-            return UNKNOWN
-    return OneOf(tuple(seen))
+    return seen
 
 
 def _stands_for_both(one: Mapping, other: Mapping) -> bool:

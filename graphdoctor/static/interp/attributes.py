@@ -331,25 +331,29 @@ def write_attribute(
             setter = option.info.lookup(f"{name}.setter")
             if isinstance(setter, Function):
                 calls.call_function(interpreter, node, setter.to(option), (value,), {})
-            if option.shared and interpreter.main is not None:
-                continue
-            if named_attributes.stores_entry(option.info):
-                continue
-            before = option.attrs.get(name)
-            if interpreter.frame.compiled and isinstance(value, (Seq, Mapping)):
-                interpreter.stores.new_lists.add((option, name))
-            # A compiled call runs many times, and a branch may not run: the attribute may still have its old value.
-            keeps = interpreter.frame.compiled or interpreter.frame.conditional
-            if option.is_representative and not interpreter.frame.compiled and not _is_own(interpreter, option):
-                before, keeps = before or option.info.lookup(name), True
-            held = join(before, value) if keeps and before is not None else value
-            if interpreter.frame.compiled and before is not None and kinds(held) != kinds(before):
-                option.changes += 1
-                interpreter.stores.new_kinds += 1
-            option.attrs[name] = held
-            if before is None and CHILDREN in option.attrs and _is_module(value):
-                objects.add_child(option, value)
+            _store(interpreter, option, name, value)
     interpreter.frame.scope.forget(_text(node))
+
+
+def _store(interpreter: Interpreter, instance: Instance, name: str, value: Value) -> None:
+    """Keep ``value`` as an attribute of ``instance``."""
+    if (instance.shared and interpreter.main is not None) or named_attributes.stores_entry(instance.info):
+        return
+    compiled = interpreter.frame.compiled
+    before = instance.attrs.get(name)
+    if compiled and isinstance(value, (Seq, Mapping)):
+        interpreter.stores.new_lists.add((instance, name))
+    # A compiled call runs many times, and a branch may not run: the attribute may still have its old value.
+    keeps = compiled or interpreter.frame.conditional
+    if instance.is_representative and not compiled and not _is_own(interpreter, instance):
+        before, keeps = before or instance.info.lookup(name), True
+    held = join(before, value) if keeps and before is not None else value
+    if compiled and before is not None and kinds(held) != kinds(before):
+        instance.changes += 1
+        interpreter.stores.new_kinds += 1
+    instance.attrs[name] = held
+    if before is None and CHILDREN in instance.attrs and _is_module(value):
+        objects.add_child(instance, value)
 
 
 def patch_class(interpreter: Interpreter, patched: Class, name: str, value: Value) -> None:
