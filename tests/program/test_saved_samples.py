@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 CONFIGURED = """\
@@ -72,17 +70,23 @@ torch.compile(Tagger(), backend="eager")(torch.rand(3, 2, 4))
 """
 
 
+SCALING = "def scaled(x):\n    return x * 2\n"
 NET = """\
 from torch import nn
+from scaling import scaled
 
 class Net(nn.Module):
     def forward(self, x):
         print("net")
-        return x.relu()
+        return scaled(x).relu()
 """
 STARTS = """\
+import os, sys
+HERE = os.path.dirname(__file__)
+sys.path.append(HERE + "/../appended")
+sys.path.insert(0, HERE + "/../inserted/..")
 import torch
-from parts.net import Net
+from inserted.net import Net
 
 torch.compile(Net(), backend="eager")(torch.rand(3))
 """
@@ -146,7 +150,7 @@ step(torch.rand(2, 4))
 
 def project(folder: Path, text: str) -> None:
     (folder / "train.py").write_text(text)
-    (folder / "helper.py").write_text("def scaled(x):\n    return x * 2\n")
+    (folder / "helper.py").write_text(SCALING)
 
 
 def report(done: subprocess.CompletedProcess[str], file: Path) -> dict[str, Any]:
@@ -250,15 +254,12 @@ def test_a_line_that_ran_in_eager_only_did_run(graphdoctor: Command, tmp_path: P
     assert "With the fixes, its line still runs in eager only, behind a graph break." in fix["detail"]
 
 
-@pytest.mark.parametrize("change", ["sys.path.append(HERE + '/..')", "sys.path.insert(0, HERE + '/..')"])
-def test_folders_that_the_program_searches_are_searched_again(
-    graphdoctor: Command, tmp_path: Path, change: str
-) -> None:
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "net.py").write_text(NET, encoding="utf-8")
+def test_folders_that_the_program_searches_are_searched_again(graphdoctor: Command, tmp_path: Path) -> None:
+    files = {"appended/scaling.py": SCALING, "inserted/net.py": NET, "trainer/train.py": STARTS}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text, encoding="utf-8")
     trainer = tmp_path / "trainer"
-    trainer.mkdir()
-    (trainer / "train.py").write_text(f"import os, sys\nHERE = os.path.dirname(__file__)\n{change}\n{STARTS}")
     done = graphdoctor("run", "--verify", "--output-format", "json", "--output", "report.json", "train.py", cwd=trainer)
     (finding,) = report(done, trainer / "report.json")["findings"]
     assert finding["fix"]["label"] == "safe" and finding["fix"]["verified"], done.stderr
