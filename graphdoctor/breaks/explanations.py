@@ -70,6 +70,11 @@ WORDS: dict[str, tuple[Words, ...]] = {
             r"manual_seed|qualname: seed",
         ),
         Words(
+            "torch keeps `{0}` out of graphs on purpose",
+            _TRAINING_LOOP,
+            r"module: torch\.optim\.[\w.]*, qualname: ([\w.<>]+)",
+        ),
+        Words(
             "`{0}` is implemented in C or marked as not traceable, so the graph ends at the call",
             _OUTSIDE,
             r"qualname: ([\w.<>]+)",

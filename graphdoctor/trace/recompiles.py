@@ -57,6 +57,8 @@ _COUNTERS = ("attribute", "length", "global", "value", "size")
 _READ = 8
 #: Causes of one function that are listed.
 _SHOWN = 3
+#: A guard on the learning rate of a compiled optimizer.
+_LEARNING_RATE = re.compile(r"\.param_groups\[\d+\]\['lr'\]")
 #: A guard on a text: ``pattern == 'b n -> n b'``.
 _TEXT = re.compile(r""" == ['"]""")
 _ONE = re.compile(r" size mismatch at index \d+\. expected (\d+),")
@@ -192,6 +194,8 @@ def _advice(
     if guard.kind == "attribute" and guard.decides and _NUMBER.search(guard.text):
         return guards.SET_ONCE
     if guard.kind == "attribute" and _FLOAT.search(guard.text):
+        if _LEARNING_RATE.search(guard.text):
+            return "give the optimizer its learning rate as a tensor: `lr=torch.tensor(...)`"
         # The setting is about ints.
         return "keep the number in a tensor buffer"
     if guard.kind in ("value", "attribute") and (_TEXT.search(guard.text) or _BOOL.search(guard.text)):
