@@ -266,6 +266,13 @@ WORDS: dict[str, tuple[Words, ...]] = {
             r"next\(\) on ([\w.]+\w)",
         ),
     ),
+    "GB4413": (
+        Words(
+            "`{0}` is set in a function that becomes one operator of the graph, such as a checkpointed one",
+            "Return the value, and set the attribute after the call; a count may be a tensor buffer with `.add_(1)`.",
+            r"Attribute '(\w+)' on an outer-scope object",
+        ),
+    ),
     "GB4695": (Words("a scripted module cannot be traced", "Use the plain module instead of torch.jit.script."),),
     "GB4841": (_OF_SUPER,),
     "GB5173": (

@@ -103,7 +103,10 @@ def test_the_break_in_torch_optimizers_is_torchs() -> None:
 
 def test_the_break_of_an_update_that_is_compiled_alone_is_torchs() -> None:
     text = "def update():\n    opt.step()\n    sched.step()\ndef train(x):\n    opt.step()\n    return x\nrun()\n"
-    message = "Skipped\n  Developer debug context: module: torch.optim.adam, qualname: Adam.step, skip reason: forced"
+    context = "module: torch.optim.adam, qualname: Adam.step, skip reason: forced"
+    message = (
+        f"Attempted to call function marked as skipped\n  Explanation: It is.\n\n  Developer debug context: {context}"
+    )
     wrapper = RawFrame("/env/site-packages/torch/_dynamo/external_utils.py", 67, 5, "wrap_inline")
     for line, name, compiled, owner in (
         (2, "update", (), "torch"),
