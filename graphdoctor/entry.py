@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from graphdoctor import __version__
@@ -14,6 +15,7 @@ _YOUNG = 1_000_000
 
 def main() -> None:
     """Answer ``--version``, else hand over to the command line, which ends the process."""
+    _open_closed_streams()
     if sys.argv[1:] == ["--version"]:
         print(f"graphdoctor {__version__}")
         return
@@ -25,3 +27,13 @@ def main() -> None:
     finally:
         # The system takes the memory back as a whole; Python would search it for garbage first.
         gc.freeze()
+
+
+def _open_closed_streams() -> None:
+    """Let what the caller closed (``>&-``) lead nowhere. Else Python has None there, and the next file that is opened
+    becomes the standard output of every process that is started.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))

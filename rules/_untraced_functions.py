@@ -103,6 +103,9 @@ INSTEAD = {
     "torch.autograd.Variable": "write `x.detach()`, which is what `Variable(x)` has given since torch 0.4",
     "numpy.ndim": "read the attribute `ndim` of the array, which is traced",
     "numpy.size": "read the attribute `size` of the array, which is traced",
+    "torch.utils.checkpoint.checkpoint_sequential": (
+        "call `checkpoint`, which is traced, for each part of the layers: `x = checkpoint(part, x, ...)`"
+    ),
     "builtins.pow": "write it with the operator `**`",
     AS_SUBCLASS: "make the tensor plain before the compiled call",
     "pydantic.BaseModel": "check the values before the compiled call, and pass them as they are",

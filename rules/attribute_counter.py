@@ -356,6 +356,10 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
 
 def _suggestion(event: SetAttr | SetItem) -> str:
     """A tensor cannot take the place of a number that says where a slice begins or ends, or how long a range is."""
+    if event.site.recomputed:
+        return (
+            "count outside the checkpointed function, or in a tensor buffer with `.add_(1)`: `+= 1` would set it anew"
+        )
     function = function_named(event)
     bounds: list[cst.CSTNode] = []
     if function is not None:
@@ -526,4 +530,6 @@ def _is_number(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if hit.event.site.recomputed:
+        return Refusal("The function is checkpointed, and may set no attribute, not even to a tensor.")
     return first_fit(hit, editor, count_in_buffer)

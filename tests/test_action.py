@@ -227,8 +227,13 @@ def test_a_push_has_no_comment_and_no_base(job: Job, server: GitHub) -> None:
 
 def test_a_base_that_was_not_fetched_is_an_error(job: Job) -> None:
     git(job.folder, "update-ref", "-d", "refs/remotes/origin/main")
-    done = job.run(SCAN, RESULT, fail_on="new")
-    assert done[RESULT].returncode == 2 and "needs a base to compare with" in done[SCAN].stderr
+    (told,) = job.run(SCAN, fail_on="new").values()
+    assert told.returncode == 2 and job.outputs["scan"] == {"exit-code": "2"}
+    assert (
+        told.stdout.startswith("::error title=graphdoctor::origin/main was not fetched")
+        and "fetch-depth: 0" in told.stdout
+    )
+    assert job.run(SCAN, RESULT, fail_on="none")[RESULT].returncode == 0
 
 
 def test_inputs_are_split_as_by_a_shell_and_never_run(job: Job) -> None:
@@ -238,6 +243,12 @@ def test_inputs_are_split_as_by_a_shell_and_never_run(job: Job) -> None:
     done = job.run(SCAN, RESULT, paths="$(touch owned) `touch owned`; touch owned", args="; touch owned")
     assert not (job.folder / "owned").exists()
     assert done[RESULT].returncode == 2
+
+
+@pytest.mark.parametrize("name", ["paths", "args"])
+def test_an_input_that_cannot_be_split_is_an_error(job: Job, name: str) -> None:
+    (done,) = job.run(SCAN, **{name: "'old.py"}).values()
+    assert done.returncode == 2 and f"::error title=graphdoctor::the input {name} cannot be split" in done.stdout
 
 
 #: Files of the checkout that Python, pip or setuptools would use if they looked there.

@@ -185,7 +185,7 @@ def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     Path("net.py").write_text(NEEDS_ARGUMENTS, encoding="utf-8")
     command = "graphdoctor scan 'net.py:Net(width)' --input 'x=float32[8,3]'"
     assert note("net.py").endswith(f"or say what to run, with values of yours: {command}")
-    assert note("bad.py").startswith("not run: bad.py syntax error in line 1")
+    assert note("bad.py") == "not run: bad.py could not be read"
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,13 @@ def test_a_closed_pipe_is_no_error(folder: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing_else(folder: Path, closed: str) -> None:
+    command = f"'{sys.executable}' -m graphdoctor scan --no-run --html out.html {folder} {closed}"
+    assert subprocess.run(["bash", "-c", command], check=False).returncode == 1
+    assert Path("out.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
 def test_diff_prints_the_diff_alone_and_writes_nothing(folder: Path) -> None:
     done = process("scan", "breaks.py", "--no-run", "--diff")
     assert done.returncode == 1

@@ -70,6 +70,11 @@ WORDS: dict[str, tuple[Words, ...]] = {
             r"manual_seed|qualname: seed",
         ),
         Words(
+            "torch keeps `{0}` out of graphs on purpose",
+            _TRAINING_LOOP,
+            r"module: torch\.optim\.[\w.]*, qualname: ([\w.<>]+)",
+        ),
+        Words(
             "`{0}` is implemented in C or marked as not traceable, so the graph ends at the call",
             _OUTSIDE,
             r"qualname: ([\w.<>]+)",
@@ -259,6 +264,13 @@ WORDS: dict[str, tuple[Words, ...]] = {
             "the next item of a `{0}` is asked for, which Dynamo does not trace",
             "Make a list of it outside the compiled code.",
             r"next\(\) on ([\w.]+\w)",
+        ),
+    ),
+    "GB4413": (
+        Words(
+            "`{0}` is set in a function that becomes one operator of the graph, such as a checkpointed one",
+            "Return the value, and set the attribute after the call; a count may be a tensor buffer with `.add_(1)`.",
+            r"Attribute '(\w+)' on an outer-scope object",
         ),
     ),
     "GB4695": (Words("a scripted module cannot be traced", "Use the plain module instead of torch.jit.script."),),

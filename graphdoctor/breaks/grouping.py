@@ -13,6 +13,7 @@ from graphdoctor.breaks.explanations import in_plain_words
 from graphdoctor.breaks.locations import Places, function_at
 from graphdoctor.breaks.measured_costs import is_rest_alone
 from graphdoctor.breaks.messages import parse
+from graphdoctor.breaks.optimizer_updates import is_of_optimizer, takes_steps_only
 from graphdoctor.model.findings import Owner
 from graphdoctor.model.runs import Break, Frame
 
@@ -154,9 +155,9 @@ def _break(
     message = replace(message, gb_id=message.gb_id or event.gb_id)
     anchor = _innermost(stack, places, ("own",)) or site
     reason, hints = in_plain_words(message)
-    deliberate = is_deliberate(event, places)
+    deliberate = is_deliberate(event, places) or _is_update(event, places, source)
     if deliberate:
-        reason, hints = f"{reason}, which torch intends", ()
+        reason, hints = reason if reason.endswith("on purpose") else f"{reason}, which torch intends", ()
     given_up = dropped(event, places, source)
     owner: Owner = "torch" if deliberate else _owner(site, places)
     if _is_of_fsdp(stack, site):
@@ -259,6 +260,14 @@ def is_deliberate(event: RawEvent, places: Places) -> bool:
     return any(
         _posix(frame).endswith(path) and name in ("", frame.name) for frame in calls[-1:] for path, name in _DELIBERATE
     )
+
+
+def _is_update(event: RawEvent, places: Places, source: Callable[[str], str]) -> bool:
+    """Whether the step of an optimizer is all that is compiled, which torch's guide shows."""
+    if not is_of_optimizer(event.message):
+        return False
+    users = [frame for frame in event.traced if places.kind(frame.path) != "torch"]
+    return not users or takes_steps_only(source(users[-1].path), users[-1].line)
 
 
 def _is_of_fsdp(stack: Sequence[RawFrame], site: RawFrame) -> bool:

@@ -105,7 +105,9 @@ def run_request(plan: RunPlan, static: StaticResult) -> tuple[RunRequest | None,
     """
     problem = plan.problem
     if plan.one_file and static.files[0].status == "failed":
-        problem = f"{static.files[0].path} {static.files[0].reason}"
+        problem = f"{static.files[0].path} could not be read"
+        if plan.required:
+            problem += f": {static.files[0].reason}"
     if problem and plan.required:
         raise UsageError(f"cannot run: {problem}")
     if problem or plan.request is None:

@@ -22,12 +22,7 @@ def check(text: str) -> ast.Module:
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
     except SyntaxError as error:
-        # What a later Python accepts is an error for this one.
-        read_as = ".".join(map(str, sys.version_info[:2]))
-        raise SourceError(
-            f"syntax error in line {error.lineno}: {error.msg} (read as Python {read_as}: "
-            "where the file is written for a later one, run graphdoctor with that)"
-        ) from None
+        raise SourceError(f"syntax error in line {error.lineno}: {error.msg}{_other_python(error)}") from None
     except (RecursionError, MemoryError):
         raise SourceError("too deeply nested to parse") from None
     except ValueError as error:
@@ -35,6 +30,18 @@ def check(text: str) -> ast.Module:
     if _is_deep(tree, [0, *accumulate(map(len, split_lines(text)))]):
         raise SourceError("too deeply nested to parse")
     return tree
+
+
+def _other_python(error: SyntaxError) -> str:
+    """What Python the file may be written for, where it may be another one."""
+    said = error.msg or ""
+    if said.startswith("Missing parentheses in call to"):
+        return " (it is written for Python 2)"
+    if isinstance(error, IndentationError) or said.endswith("was never closed"):
+        return ""
+    # What a later Python accepts is an error for this one.
+    read_as = ".".join(map(str, sys.version_info[:2]))
+    return f" (read as Python {read_as}: where the file is written for a later one, run graphdoctor with that)"
 
 
 def _is_deep(tree: ast.AST, ends: list[int]) -> bool:

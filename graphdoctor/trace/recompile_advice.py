@@ -42,6 +42,8 @@ _ONE_SIZE = (
 )
 #: Kinds of guards on the tensors that a function is called with.
 _OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
+#: A guard on the learning rate of a compiled optimizer.
+_LEARNING_RATE = re.compile(r"\.param_groups\[\d+\]\['lr'\]")
 #: A guard on a text: ``pattern == 'b n -> n b'``.
 _TEXT = re.compile(r""" == ['"]""")
 _BOOL = re.compile(r" == (True|False)$")
@@ -114,6 +116,8 @@ def _of_attribute(cause: Cause) -> str | None:
     guard = cause.guard
     if guard.decides and cause.is_number:
         return guards.SET_ONCE
+    if _LEARNING_RATE.search(guard.text):
+        return "give the optimizer its learning rate as a tensor: `lr=torch.tensor(...)`"
     if _FLOAT.search(guard.text):
         # The setting is about ints.
         return "keep the number in a tensor buffer"

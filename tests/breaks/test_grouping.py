@@ -101,6 +101,27 @@ def test_the_break_in_torch_optimizers_is_torchs() -> None:
     assert found.owner == "torch"
 
 
+def test_the_break_of_an_update_that_is_compiled_alone_is_torchs() -> None:
+    text = "def update():\n    opt.step()\n    sched.step()\ndef train(x):\n    opt.step()\n    return x\nrun()\n"
+    context = "module: torch.optim.adam, qualname: Adam.step, skip reason: forced"
+    message = (
+        f"Attempted to call function marked as skipped\n  Explanation: It is.\n\n  Developer debug context: {context}"
+    )
+    wrapper = RawFrame("/env/site-packages/torch/_dynamo/external_utils.py", 67, 5, "wrap_inline")
+    for line, name, compiled, owner in (
+        (2, "update", (), "torch"),
+        (5, "train", (), "own"),
+        (7, "<module>", (wrapper,), "torch"),
+    ):
+        frame = RawFrame("/p/train.py", line, 5, name)
+        above, traced = ((frame,), compiled) if compiled else ((), (frame,))
+        skipped = RawEvent(message, "resume", above, traced, gb_id="GB0007")
+        (found,) = distinct([skipped], PLACES, lambda _: text)
+        assert (found.owner, found.line) == (owner, line)
+        assert found.reason == "torch keeps `Adam.step` out of graphs on purpose"
+        assert bool(found.hints) is (owner == "own")
+
+
 def test_a_comprehension_is_given_up_alone() -> None:
     inside = RawFrame("/p/model.py", 6, 9, "<listcomp>")
     (found,) = distinct([event(HELPER, inside), event(inside, kind="skip")], PLACES, source)

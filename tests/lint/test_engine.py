@@ -40,6 +40,10 @@ def test_findings_have_place_function_and_snippet(tmp_path):
     ("text", "reason"),
     [
         ("def f(:\n", "syntax error in line 1: invalid syntax (read as Python 3."),
+        (
+            "print 'a'\n",
+            "syntax error in line 1: Missing parentheses in call to 'print'. Did you mean print(...)? (it is",
+        ),
         (b"x = '\0'\n", "null bytes"),
         (b"# coding: latin-1\nx = '\xe9'\n", None),
         (b"x = '\xe9'\n", "cannot be decoded"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -331,3 +332,46 @@ def test_a_position_that_is_passed_is_compiled_twice() -> None:
     for start in range(2, 8):
         step(torch.zeros(1, 4), start)
     assert count.frame_count == 2
+
+
+CHECKPOINTED = """\
+import torch.nn as nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.layer(x)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = Block()
+
+    def forward(self, x):
+        return checkpoint(self.block, x, use_reentrant=False)
+
+
+net = Net()
+"""
+START = "self.calls = 0"
+BUFFER = 'self.register_buffer("calls", torch.tensor(0))'
+
+
+def test_a_counter_in_a_checkpointed_function_is_no_attribute(tmp_path: Path, splits: Callable[..., bool]) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(CHECKPOINTED)
+    (finding,) = analyse([(file, "net.py")]).findings
+    assert finding.fix is not None and finding.fix.safety == "manual" and ".add_(1)" in finding.suggestion
+    buffered = CHECKPOINTED.replace("import torch.nn as nn", "import torch\nimport torch.nn as nn").replace(
+        START, BUFFER
+    )
+    assert splits(buffered, "net", torch.rand(2, 8))
+    assert not splits(buffered.replace("self.calls += 1", "self.calls.add_(1)"), "net", torch.rand(2, 8))

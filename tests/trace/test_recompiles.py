@@ -97,6 +97,7 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
         ("L['func'].nfe == 8", "keep the number in a tensor"),
         ("L['self'].seen == 8", "keep the number in a tensor buffer, or, for an int of a module, set torch._dynamo"),
         ("L['self'].length == 8  # if n <= self.length:  # net.py:5 in forward", "set it once, before the first call"),
+        ("L['self'].param_groups[0]['lr'] == 0.1", "give the optimizer its learning rate as a tensor"),
         ("L['self'].merged == False", "one compilation for each value is the least"),
         ("L['self'].kind == 'gelu'", "one compilation for each value is the least"),
         ("expected type of 'y' to be a tensor type, ' but found <class 'NoneType'>", "pass a neutral tensor"),

@@ -112,6 +112,8 @@ def _timm(name: str) -> NamedTarget:
 
 def _of_module(dotted: str, name: str, inputs: bool) -> NamedTarget:
     file = sources.module(dotted)
+    if file is None and dotted.endswith(".py"):
+        raise NoSuchTarget(f"{dotted}:{name}: no such file or folder")
     if file is None:
         raise NoSuchTarget(
             f"{dotted}:{name}: no module named {dotted} here or where Python looks for modules; "

@@ -69,6 +69,7 @@ def test_a_package_is_read_once_for_many_names_until_it_changes(here: Path) -> N
     [
         ("shop.netz:make", "shop.netz:make: no module named shop.netz here"),
         ("shop.nets:mak", "shop.nets:mak: the module has nothing of this name; did you mean 'make'?"),
+        ("netz.py:make", "netz.py:make: no such file or folder"),
         ("sys:exit", "sys:exit: no module named sys here"),
         ("hf:BertModle", "hf:BertModle: nothing of this name is installed; did you mean 'BertModel'?"),
     ],
