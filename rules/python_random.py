@@ -20,14 +20,13 @@ from itertools import dropwhile
 
 import libcst as cst
 
-from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.scope import assignments, names
 from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.operators import choose_by_operator, number_as_operator
-from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice, traced_draw
+from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, only_decides, traced_choice, traced_draw
 from graphdoctor.static.domain.events import Call, NeedDrawn
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -538,7 +537,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, choose_by_draw, choose_by_operator, array_as_operator)
     if isinstance(plan, FixPlan):
         return plan
-    if not isinstance(hit.place, cst.Call) or branch_of(hit.place, editor) is not None:
+    if not isinstance(hit.place, cst.Call) or only_decides(hit.place, editor):
         return Refusal("The number decides a branch, which breaks even when the draw is traced.")
     if isinstance(hit.event, Call) and hit.event.qualname.endswith(".shuffle"):
         return Refusal("It reorders its argument, which compiled code needs too.")

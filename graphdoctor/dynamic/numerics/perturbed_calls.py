@@ -6,6 +6,7 @@ Running again in eager is cheap, and shows whether a rewrite holds where the sam
 from __future__ import annotations
 
 import contextlib
+import io
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +22,9 @@ from graphdoctor.dynamic.numerics.perturbed_inputs import ALL, FURTHER, NotAppli
 from graphdoctor.dynamic.numerics.plain_globals import PlainGlobals
 from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
+from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.fresh import is_large
-from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
+from graphdoctor.dynamic.user_code.target import Mode, Sample, Target, seed
 from graphdoctor.dynamic.user_code.time_limit import TooLong, at_most
 from graphdoctor.model.runs import Varied
 
@@ -144,10 +146,22 @@ class Varying:
             sample = perturbed_inputs.sample(self.target, self.mode, variation, gradients)
             dtypes = perturbed_inputs.dtypes(sample)
             try:
+                self._call_before(variation, sample)
                 return {**observed.observe(sample, self.call, self.modules, expected), _GIVEN: gradients}, dtypes
             except Exception as error:
                 raised = {**observed.of_error(error, self.is_own), _GIVEN: gradients}
         return raised, dtypes
+
+    def _call_before(self, variation: Variation, sample: Sample) -> None:
+        """The call that a second one follows, with inputs of its own; its gradients are gone by then."""
+        if not variation.second or sample.module is None:
+            return
+        args, kwargs = pytree.map_tensors((sample.args, sample.kwargs), _copied)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.call(replace(sample, args=args, kwargs=kwargs))
+        sample.module.zero_grad(set_to_none=True)
+        sample.gradients.clear()
+        seed()
 
     def _again(self, variation: Variation, gradients: bool, change: Callable[[Sample], None]) -> Snapshot:
         """What the code leaves behind on a sample after ``change``; nothing where it raises, or the model is large."""
@@ -157,6 +171,7 @@ class Varying:
             if sample.module is not None and is_large(sample.module):
                 return {}
             change(sample)
+            self._call_before(variation, sample)
             return observed.observe(sample, self.call, self.modules)
         except Exception:  # a dtype that is written in the code
             return {}
@@ -215,6 +230,10 @@ class Varying:
 
 def _widened(sample: Sample) -> None:
     reference.convert(sample, torch.float64)
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 
 
 def _settings() -> Snapshot:

@@ -43,6 +43,8 @@ class Variation:
     #: Integers leave the range of the sample's: run on the CPU, where an index out of range raises. On a GPU it ends
     #: every use of the device in this process.
     out_of_range: bool = False
+    #: The module has run before with the same inputs, and may have noted that: ``if not self.initialized:``.
+    second: bool = False
 
 
 class NotApplicable(Exception):
@@ -142,6 +144,7 @@ VARIATIONS = (
 
 #: Only where a test of the changed code had one outcome so far.
 FURTHER = (
+    Variation("a second call of the same module", second=True),
     Variation("other random inputs", _drawn(1.0)),
     Variation("the inputs plus 100", _shifted(100), saturated=True),
     Variation("the inputs minus 100", _shifted(-100), saturated=True),
@@ -161,12 +164,12 @@ ALL = (*VARIATIONS, *FURTHER, *LAST)
 
 def sample(target: Target, mode: Mode, variation: Variation, gradients: bool) -> Sample:
     """A fresh sample with ``variation``; with ``gradients``, inputs get them. Raises NotApplicable."""
-    fresh = target.sample(mode, own=variation.parameters is not None)
+    fresh = target.sample(mode, own=variation.parameters is not None or variation.second)
     if variation.out_of_range and target.device.type != "cpu" and _has_integers(fresh):
         # A model of its own: the others share theirs, which stays where it is.
         fresh = replace(target, device=torch.device("cpu")).sample(mode, own=True)
     module = fresh.module
-    changed = variation is ALL[0]
+    changed = variation is ALL[0] or (variation.second and module is not None)
     batch = _batch(fresh) if variation.empty else None
     if variation.double and module is not None:
         changed = any(p.dtype is not torch.float64 for p in module.parameters() if p.is_floating_point())

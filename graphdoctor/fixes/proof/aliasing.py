@@ -40,7 +40,12 @@ def is_only_read(names: frozenset[str], branch: cst.CSTNode, editor: Editor) -> 
 def is_written(base: str, branch: cst.CSTNode, editor: Editor) -> bool:
     """Whether the function changes the tensor ``base`` in place: gradients may need it as it was, of either side."""
     function = editor.function_of(branch)
-    return function is None or any(_writes(node, base, editor) for node in walk(function))
+    return function is None or is_written_in(function, base, editor)
+
+
+def is_written_in(scope: cst.CSTNode, base: str, editor: Editor) -> bool:
+    """Whether code in ``scope`` changes the tensor ``base`` in place, or binds it together with other names."""
+    return any(_writes(node, base, editor) for node in walk(scope))
 
 
 def _writes(node: cst.CSTNode, base: str, editor: Editor) -> bool:

@@ -59,10 +59,12 @@ def _read_elsewhere(group: list[cst.CSTNode], editor: Editor) -> str:
     # By place: a method that was written anew meanwhile has other nodes.
     places = [editor.location(statement) for statement in group]
     for target in (target for statement in group for target in _targets(statement)):
-        name = target.attr.value if isinstance(target, cst.Attribute) else ""
+        owner = target.value if isinstance(target, cst.Subscript) else target
+        name = owner.attr.value if isinstance(owner, cst.Attribute) else ""
         readers = [n for n in editor.every(cst.Attribute) if n.attr.value == name and is_read(n, editor)]
         for reader in readers:
-            if editor.location(editor.statement_of(reader)) not in places:
+            is_known = editor.location(editor.statement_of(reader)) in places or _is_stored_in(reader, editor)
+            if not is_known and not _is_report(editor.function_of(reader), editor):
                 line = editor.location(reader).line
                 return f"`{editor.code(target)}` is read in line {line}, which runs under compile too"
     return ""
@@ -215,18 +217,39 @@ def _bound(statement: cst.CSTNode, editor: Editor) -> frozenset[str]:
     return _bound_by(statement) | {name for target in _targets(statement) if (name := _local_dict(target, editor))}
 
 
+def _is_report(function: cst.FunctionDef | None, editor: Editor) -> bool:
+    """Whether nothing in the file names ``function``, a plain method: ``def report(self)``, which a program calls."""
+    if function is None or not isinstance(editor.parent(editor.parent(function) or function), cst.ClassDef):
+        return False
+    name = function.name.value
+    mentioned = sum(node.value == name for node in editor.every(cst.Name))
+    return not function.decorators and name != "forward" and not name.startswith("__") and mentioned == 1
+
+
 def _is_own_store(target: cst.CSTNode, editor: Editor) -> bool:
     """``self.elapsed`` that the function does not read, also of the function itself, or an entry of a dict that the
-    function makes.
+    function makes, or of ``self.timings`` that it does not read.
     """
     if _local_dict(target, editor):
         return True
+    owner = target
+    if isinstance(target, cst.Subscript):
+        owner = target.value
+        if any(True for part in target.slice for _ in calls(part)):
+            return False
     own = [o.name.value for o in editor.ancestors(target) if isinstance(o, cst.FunctionDef)][:1]
-    if not isinstance(target, cst.Attribute) or editor.code(target.value) not in ("self", *own):
+    if not isinstance(owner, cst.Attribute) or editor.code(owner.value) not in ("self", *own):
         return False
     function = editor.function_of(target)
-    reads = editor.mentions(function, target.attr.value) if function is not None else []
-    return all(isinstance(outer := editor.parent(name), cst.Attribute) and not is_read(outer, editor) for name in reads)
+    reads = editor.mentions(function, owner.attr.value) if function is not None else []
+    places = [editor.parent(name) for name in reads]
+    return all(isinstance(p, cst.Attribute) and (not is_read(p, editor) or _is_stored_in(p, editor)) for p in places)
+
+
+def _is_stored_in(place: cst.Attribute, editor: Editor) -> bool:
+    """Whether ``place`` is ``self.timings`` of the statement ``self.timings["a"] = value`` or ``+= value``."""
+    entry = editor.parent(place)
+    return isinstance(entry, cst.Subscript) and entry.value is place and not is_read(entry, editor)
 
 
 def _local_dict(target: cst.CSTNode, editor: Editor) -> str:

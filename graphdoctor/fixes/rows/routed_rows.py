@@ -26,6 +26,7 @@ from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.rows.independent_rows import check_statements, has_rows, padded_names
 from graphdoctor.fixes.rows.loop_body import Body, body_of, moves
 from graphdoctor.fixes.rows.padded_statements import PaddedStatements
+from graphdoctor.fixes.rows.recorded_counts import take_recorded
 from graphdoctor.fixes.rows.routed_loops import header_of, names_experts
 from graphdoctor.fixes.rows.row_sums import RowSum, row_sum
 from graphdoctor.model.findings import Edit
@@ -46,7 +47,7 @@ def loop_over_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse("the code is not in a function")
     for loop in editor.within(function, cst.For):
         if not find(loop.body, cst.For) and _concerns(loop, hit.place, editor):
-            return _rewrite(loop, function, editor)
+            return _rewrite(loop, function, hit, editor)
     return Refusal("This is no loop over rows that a mask selects.")
 
 
@@ -59,20 +60,21 @@ def _concerns(loop: cst.For, place: cst.CSTNode, editor: Editor) -> bool:
     return any(place in set(walk(value)) for name in counts if (value := bound_once(name, editor)) is not None)
 
 
-def _rewrite(loop: cst.For, function: cst.FunctionDef, editor: Editor) -> FixPlan:
+def _rewrite(loop: cst.For, function: cst.FunctionDef, hit: Hit, editor: Editor) -> FixPlan:
     if loop.orelse is not None:
         raise Refuse("the loop has an else")
     header, body = header_of(loop, function, editor), body_of(loop, editor)
     if header.edits:  # There are more rounds now.
         body.always.clear()
     padded = padded_names([s for s, _ in body.statements], editor)
+    counted = take_recorded(body, padded, loop, hit, editor)
     add = _sum(body, padded, editor)
     check_statements(body, add, padded, loop, function, editor)
     removed = _check_questions(body, padded, loop, function, editor)
     masks = [mask for s, _ in body.statements for _, mask in _masks(s, editor)]
     rewrite = PaddedStatements(masks, add, padded, editor)
     changed = [edit for statement, by in body.statements for edit in rewrite.statement(statement, header.index, by)]
-    edits = (*header.edits, *removed, *body.edits, *changed, *moves(body, changed, editor))
+    edits = (*header.edits, *removed, *counted, *body.edits, *changed, *moves(body, changed, editor))
     may_repeat = add.kind != "call" and not all(one_in_each_row(mask, editor) for mask in masks)
     reason = f"{_REASON} {_TWICE}" if may_repeat else _REASON
     return FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason, known=("zero_gradients",))

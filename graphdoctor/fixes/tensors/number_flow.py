@@ -150,7 +150,7 @@ class Flow:
         """
         user = self.editor.parent(name_or_list)
         if isinstance(user, cst.Assign):
-            for use in self._uses(user):
+            for use in () if is_only_written(user, self.editor) else self._uses(user):
                 self.sequence(use)
         elif isinstance(user, cst.Subscript) and user.value is name_or_list and parts.reads_one(user, self.editor):
             self.follow(user, self.editor.code(user))
@@ -172,7 +172,7 @@ class Flow:
             self._looped(loop, parts.target_beside(arg, call, loop))
         elif is_name and name in ("max", "min", "sum") and len(call.args) == 1:
             self.follow(call, self.editor.code(call))
-        elif name not in ("tensor", "stack", "len") or len(call.args) != 1:
+        elif name not in ("tensor", "stack", "len") or any(a.star or a.keyword is None for a in call.args[1:]):
             raise Refuse(parts.ARGUMENT)
 
     def _looped(self, loop: cst.For | cst.CompFor, target: cst.BaseExpression) -> None:

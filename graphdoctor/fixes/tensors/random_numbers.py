@@ -74,6 +74,24 @@ def deciding_use(place: cst.CSTNode, editor: Editor) -> cst.CSTNode:
     return asked[0]
 
 
+def only_decides(place: cst.CSTNode, editor: Editor) -> bool:
+    """Whether the number at ``place`` is for branches alone: in their tests, or compared, ``coin = draw() < p``, and
+    the result tested by branches.
+    """
+    if branch_of(place, editor) is not None:
+        return True
+    outer = editor.parent(place)
+    while isinstance(outer, (cst.Comparison, cst.ComparisonTarget, cst.BooleanOperation)):
+        outer = editor.parent(outer)
+    if not isinstance(outer, cst.Assign):
+        return False
+    try:
+        read = uses(outer, editor)
+    except Refuse:
+        return False
+    return bool(read) and all(branch_around(use, editor) is not None for use in read)
+
+
 def branch_around(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
     """The branch in whose test ``node`` stands, as an operand of a comparison or not."""
     outer = editor.parent(node)

@@ -239,3 +239,41 @@ def test_what_is_nothing_but_rounding_refutes_no_fix(tmp_path: Path, factor: flo
     original.record(one_sided, lambda _found: None)
     found = varying(tmp_path, lambda net, x: chaotic(net, x, lambda x: x * factor), "eval", given).check()
     assert found.differs.startswith(differs) and bool(found.differs) is bool(differs)
+
+
+def _large(total: Callable[[torch.Tensor], torch.Tensor]) -> Forward:
+    return lambda net, x: total(x.clamp(-9, 9) * net.weight**2)
+
+
+def test_sums_that_the_dtype_cannot_hold_are_infinite_or_nan_by_their_order(tmp_path: Path) -> None:
+    one_sided, x = {("net.py", 1, True)}, torch.linspace(0.1, 2.0, 150).reshape(50, 3)
+    varying(tmp_path, _large(lambda a: a + a - a / 2), "eval", x).record(one_sided, lambda found: None)
+    assert varying(tmp_path, _large(lambda a: a * 1.5), "eval", x).check().differs == ""
+
+
+def test_what_divides_by_zero_is_not_too_large_for_its_dtype(tmp_path: Path) -> None:
+    one_sided, x = {("net.py", 1, True)}, torch.linspace(0.1, 2.0, 150).reshape(50, 3)
+    varying(tmp_path, lambda net, x: (x - x) / (net.weight - 1), "eval", x).record(one_sided, lambda found: None)
+    found = varying(tmp_path, lambda net, x: x / (net.weight - 1), "eval", x).check()
+    assert found.differs == "with the inputs as they are: output: values differ: NaN in one and not in the other"
+
+
+def _initialised(scale: float) -> Forward:
+    """``scale`` is what the calls after the first one multiply with."""
+
+    def body(net: Any, x: torch.Tensor) -> torch.Tensor:
+        if not hasattr(net, "mean"):
+            net.mean = x.detach().mean()
+            return (x - net.mean) * net.weight
+        return (x - net.mean) * net.weight * scale
+
+    return body
+
+
+@pytest.mark.parametrize("mode", ["eval", "train"])
+def test_what_a_first_call_notes_is_there_in_a_second_one(tmp_path: Path, mode: str) -> None:
+    seen = {("net.py", 1, True)}
+    varying(tmp_path, _initialised(2.0), mode).record(seen, lambda found: None)
+    assert varying(tmp_path, _initialised(2.0), mode).check().differs == ""
+    found = varying(tmp_path, _initialised(2.5), mode).check()
+    assert found.differs.startswith("with a second call of the same module: output: values differ by up to ")

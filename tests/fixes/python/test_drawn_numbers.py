@@ -46,3 +46,33 @@ def test_the_dtype_stays(fixed: Any, runner: Any, name: str) -> None:
     np.random.seed(3)
     result = runner.compiled(after, x, y, fullgraph=True)
     torch.testing.assert_close(result.value, found[0])
+
+
+COIN = """\
+import random
+import torch
+
+
+def f(x, training=True):
+    coin = training and random.random() < 0.5
+    if coin:
+        x = x.cos()
+        print(x.shape)
+    return {}
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4),)
+"""
+
+
+@pytest.mark.parametrize("returned, is_fixed", [("x", False), ("x * coin", True)])
+def test_a_number_that_only_decides_branches_is_not_drawn_in_another_form(
+    fixed: Any, returned: str, is_fixed: bool
+) -> None:
+    """The break would only move from the draw to the branch."""
+    result = fixed(COIN.format(returned), unsafe=True)
+    assert ("random.uniform" in result.text) is is_fixed
+    reasons = [f.fix.reason for f in result.findings if f.fix is not None and f.rule == "GD403"]
+    if not is_fixed:
+        assert reasons == ["The number decides a branch, which breaks even when the draw is traced."]

@@ -173,3 +173,57 @@ def test_what_other_methods_read_is_not_left_out(fixed: Any) -> None:
     assert result.text == KEPT
     assert reasons["GD405"].startswith("`self.index` is read in line 25, which runs under compile too")
     assert reasons["GD508"] == "The function does more than output, so it must run under compile too."
+
+
+TIMINGS = """
+class Timed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.timings = {{"double": 0.0}}
+
+    def forward(self, x):
+        t0 = time.perf_counter()
+        y = x * 2
+        {}
+        return y
+
+    def report(self):
+        return dict(self.timings)
+"""
+
+
+def test_a_clock_that_is_added_up_for_a_report_is_left_out(fixed: Any, runner: Any) -> None:
+    import torch
+
+    head = TIMINGS.format('self.timings["double"] += time.perf_counter() - t0') + "\n\nmodel = Timed()\n"
+    result = fixed(program("return model(x)", head), unsafe=True)
+    assert result.text.count(GUARD) == 2 and result.safety("GD402") == "unsafe"
+    reasons = [f.fix.reason for f in result.findings if f.fix is not None]
+    left_out = 'under compile `self.timings["double"] += time.perf_counter() - t0` is left out'
+    assert any(left_out in reason for reason in reasons), reasons
+    x = torch.ones(4)
+    assert torch.equal(runner.eager(result.text, x), x * 2)
+    assert runner.compiled(result.text, x, fullgraph=True).graphs == 1
+
+
+@pytest.mark.parametrize(
+    "line, reason",
+    [
+        (
+            'self.timings["double"] += time.perf_counter() - t0; y = y * self.timings["double"]',
+            '`self.timings["double"]` is stored where other code may read it.',
+        ),
+        (
+            "self.timings[self.report.__name__.upper()] = time.perf_counter() - t0",
+            "`self.timings[self.report.__name__.upper()]` is stored where other code may read it.",
+        ),
+        (
+            'self.timings["double"] = time.perf_counter() - t0; y = y * len(self.report())',
+            '`self.timings["double"]` is read in line 23, which runs under compile too.',
+        ),
+    ],
+)
+def test_what_is_added_up_and_needed_stays(fixed: Any, line: str, reason: str) -> None:
+    head = TIMINGS.format("\n        ".join(line.split("; "))) + "\n\nmodel = Timed()\n"
+    result = fixed(program("return model(x)", head), unsafe=True)
+    assert reason in [f.fix.reason for f in result.findings if f.fix is not None]

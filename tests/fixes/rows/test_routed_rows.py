@@ -90,6 +90,15 @@ FORMS = {
         START + "used = torch.zeros(3)\n" + EACH + "    mask = (ids == e).any(-1)\n    used[e] = mask.sum()\n"
         "    if not mask.any():\n        continue\n    out[mask] += expert(h[mask])\nreturn out.view_as(x) + used.max()\n",
         "            used[e] = mask.sum()\n            found"),
+    "recorded": (
+        START + "load = []\n" + EACH + WHERE + "    load.append(len(rows) / h.size(0))\n" + SKIP + ADD
+        + "return out.view_as(x) * torch.tensor(load, device=x.device).sum()\n",
+        "            load.append(torch.count_nonzero(ids == e) / h.size(0))"),
+    "used": (
+        START + "used = torch.zeros(3)\n" + EACH + "    rows = (ids[:, 0] == e).nonzero(as_tuple=True)[0]\n"
+        "    used[e] += rows.numel()\n    if len(rows) > 0:\n        out[rows] += expert(h[rows])\n"
+        "return out.view_as(x) + used.max()\n",
+        "            used[e] += torch.count_nonzero(ids[:, 0] == e)"),
     "sorted": (
         START + "counts = torch.zeros_like(h[:, :3]).scatter_(1, ids, 1).long().sum(dim=0)\norder = ids.view(-1).argsort()\n"
         "cut = h[order // 2]\ncounts = counts.cpu().numpy()\nparts = []\nstart = 0\nfor i, n in enumerate(counts):\n"
@@ -196,6 +205,13 @@ REFUSED = (
     (LOOP + WHERE + "    y = [r for r in rows]\n" + SUM, "`[r for r in rows]` may do more than compute the rows."),
     (LOOP + WHERE + "    y = h[rows] / rows.shape[0]\n" + SUM, "`rows.shape[0]` is how many rows are selected."),
     (LOOP + WHERE + "    y = h[rows] / len(rows)\n" + SUM, "`len(rows)` is how many rows are selected."),
+    (LOOP + WHERE + "    if len(rows) == 0:\n        continue\n    n = len(rows)\n" + SUM,
+     "`len(rows)` is how many rows are selected."),
+    (LOOP + WHERE + "    n = f(len(rows))\n" + SUM, "The number is an argument or an index, where a tensor may mean something else."),
+    (LOOP + WHERE + "    ids += 1\n    n = torch.tensor(len(rows))\n" + SUM,
+     "`ids` is changed, and with it what `len(rows)` would count."),
+    (LOOP + "    rows = h[ids == e]\n    n = torch.tensor(len(rows))\n" + SUM,
+     "`rows` is not shown to be where a mask is true."),
     (LOOP + WHERE + "    y = torch.rand_like(h[rows])\n" + SUM, "`torch.rand_like(h[rows])` draws a number for each row."),
     (LOOP + WHERE + "    rows = rows[:9]\n" + SUM, "`rows[:9]` is a part of the rows."),
     (LOOP + WHERE + "    y = h[rows].mean(0)\n" + SUM, "`h[rows].mean(0)` may join the rows."),
