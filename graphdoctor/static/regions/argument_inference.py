@@ -11,11 +11,12 @@ import libcst as cst
 from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, TENSOR_PROPERTIES
 from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE, words
-from graphdoctor.static.regions.flags import counters, only_asked
+from graphdoctor.static.regions.flags import counters, only_asked, text_item
 from graphdoctor.syntax.walk import find, walk
 
 _OF_TENSORS = TENSOR_METHODS | ARRAY_METHODS | TENSOR_PROPERTIES
-_OF_DICTS = words("clear copy get items keys pop popitem setdefault update values") - TENSOR_METHODS - TENSOR_PROPERTIES
+#: Methods of a batch. What is asked by ``get`` is rather a table of options.
+_OF_DICTS = words("items keys pop update")
 #: Attributes of tensors that modules, trainers and loaders have too.
 OF_MODULES = words("device dtype cpu cuda half float double bfloat16 requires_grad_ add")
 
@@ -122,7 +123,7 @@ class _Evidence:
             return
         if _selects(node, self._masks):
             self.tensors.add(node.value.value)
-        elif _has_text_key(node):
+        elif text_item(node) is not None:
             self.keyed.add(node.value.value)
 
     def branch(self, node: cst.If) -> None:
@@ -205,8 +206,9 @@ def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
     found: set[str] = set()
     for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
         if type(child) is cst.Subscript:
-            if type(child.value) is cst.Name and _has_text_key(child):
-                found.add(child.value.value)
+            item = text_item(child)
+            if item is not None:
+                found.add(item[0])
         elif type(child) is cst.Comparison:
             asked = child.comparisons[0]
             within = type(asked.operator) in (cst.In, cst.NotIn) and type(child.left) is cst.SimpleString
@@ -215,11 +217,6 @@ def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
         elif type(child) is cst.Attribute and type(child.value) is cst.Name and child.attr.value in ("items", "keys"):
             found.add(child.value.value)
     return found
-
-
-def _has_text_key(node: cst.Subscript) -> bool:
-    key = node.slice[0].slice
-    return type(key) is cst.Index and type(key.value) is cst.SimpleString
 
 
 def unpacked(body: cst.BaseSuite | cst.BaseExpression) -> dict[str, list[tuple[str, bool]]]:

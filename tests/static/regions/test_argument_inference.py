@@ -208,7 +208,7 @@ def test_what_is_asked_like_a_counter_is_a_number(condition, number):
 @pytest.mark.parametrize(
     ("code", "other"),
     [
-        ("x['a'] + x.get('b')", False),
+        ("x['a'] + x.get('b')", True),
         ("x.update({'c': x['a']})", False),
         ("(x.pop('a'), x['b'])", False),
         ("(x.step(), x['b'])", True),
@@ -229,3 +229,13 @@ def test_a_batch_that_is_updated_holds_tensors(tmp_path):
         "        loss = data['scores'][data['gold'] == 1].mean()\n        data.update({'loss': loss})\n"
     )
     assert [(f.rule, f.location.line) for f in engine.analyse([(file, "loss.py")]).findings] == [("GD302", 5)]
+
+
+def test_a_table_of_options_beside_a_batch_is_no_tensor(tmp_path):
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, batch, options):\n"
+        "        if options['verbose'] and options['steps'] > 3:\n            return batch['x'].sum()\n"
+        "        return batch['x'] if batch['x'].sum() > 0 else -batch['x']\n"
+    )
+    assert [f.location.line for f in engine.analyse([(file, "net.py")]).findings] == [7]
