@@ -272,8 +272,13 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
         if other == Const(None):
             # A field that is None by default is set where it is compared with a tensor: ``ids == config.image_token``.
             literal = any(isinstance(n, cst.Name) and n.value == "None" for n in _operands(node))
-            return PythonValue("bool") if literal else Tensor("bool", is_known=False)
+            if not literal:
+                return Tensor("bool", is_known=False)
+            array = any(isinstance(v, Tensor) and (v.numpy or not v.is_known) for v in (a, b))
+            return PythonValue("bool") if array else _unequal(name)
         return tensor_result(a if isinstance(a, Tensor) else None, b if isinstance(b, Tensor) else None, "bool")
+    if Const(None) in (a, b) and any(isinstance(v, (Mapping, Seq)) for v in (a, b)):
+        return _unequal(name)
     if isinstance(a, Instance) or isinstance(b, Instance):
         return _compare_objects(interpreter, node, name, a, b)
     if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
@@ -291,6 +296,11 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
         return UNKNOWN
     drawn = is_drawn(a) or is_drawn(b)
     return PythonValue("bool", shape=_from_shape(a, b), sample=_sampled(name, a, b), drawn=drawn)
+
+
+def _unequal(name: str) -> Value:
+    """What the comparison gives of things that are never equal, and have no order."""
+    return Const(name == "NotEqual") if name in ("Equal", "NotEqual") else UNKNOWN
 
 
 def _operands(node: cst.Comparison) -> tuple[cst.BaseExpression, ...]:

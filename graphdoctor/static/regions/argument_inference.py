@@ -11,10 +11,12 @@ import libcst as cst
 from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, TENSOR_PROPERTIES
 from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE, words
-from graphdoctor.static.regions.flags import counters, only_asked
+from graphdoctor.static.regions.flags import counters, only_asked, text_item
 from graphdoctor.syntax.walk import find, walk
 
 _OF_TENSORS = TENSOR_METHODS | ARRAY_METHODS | TENSOR_PROPERTIES
+#: Methods of a batch. What is asked by ``get`` is rather a table of options.
+_OF_DICTS = words("items keys pop update")
 #: Attributes of tensors that modules, trainers and loaders have too.
 OF_MODULES = words("device dtype cpu cuda half float double bfloat16 requires_grad_ add")
 
@@ -57,6 +59,7 @@ def uses(body: cst.CSTNode, evidence: frozenset[str] = TENSOR_EVIDENCE) -> tuple
     for node in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
         if type(node) in _READERS:
             _READERS[type(node)](found, node)
+    found.objects |= found.asked_as_dicts - found.keyed
     return found.tensors - found.others, found.others | found.numbers | (found.objects - found.tensors)
 
 
@@ -71,6 +74,9 @@ class _Evidence:
         self.numbers: set[str] = set()
         #: Asked for what no tensor has.
         self.objects: set[str] = set()
+        #: Asked for what a dict has, such as ``data.update(...)``, and those that have keys: ``data["mask"]``.
+        self.asked_as_dicts: set[str] = set()
+        self.keyed: set[str] = set()
         #: Names of comparisons, each with the name that is compared.
         self._masks: dict[str, str] = {}
         #: Attributes that are called as those of other objects are.
@@ -84,6 +90,8 @@ class _Evidence:
             self.tensors.add(self._masks[name])
         if attribute in self.attributes and id(node) not in self._misleading:
             self.tensors.add(name)
+        elif attribute in _OF_DICTS:
+            self.asked_as_dicts.add(name)
         elif attribute not in _OF_TENSORS and not attribute.startswith("_"):
             self.objects.add(name)
 
@@ -111,8 +119,12 @@ class _Evidence:
             self.numbers.update(_terms(index.value if type(index) is cst.Index else None))
             return
         self.tensors.update(_masks(node))
-        if type(node.value) is cst.Name and _selects(node, self._masks):
+        if type(node.value) is not cst.Name:
+            return
+        if _selects(node, self._masks):
             self.tensors.add(node.value.value)
+        elif text_item(node) is not None:
+            self.keyed.add(node.value.value)
 
     def branch(self, node: cst.If) -> None:
         self.objects.update(counters(node.test))
@@ -194,9 +206,9 @@ def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
     found: set[str] = set()
     for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
         if type(child) is cst.Subscript:
-            key = child.slice[0].slice
-            if type(child.value) is cst.Name and type(key) is cst.Index and type(key.value) is cst.SimpleString:
-                found.add(child.value.value)
+            item = text_item(child)
+            if item is not None:
+                found.add(item[0])
         elif type(child) is cst.Comparison:
             asked = child.comparisons[0]
             within = type(asked.operator) in (cst.In, cst.NotIn) and type(child.left) is cst.SimpleString

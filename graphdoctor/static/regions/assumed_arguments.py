@@ -25,6 +25,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import described, keyed, unpacked, uses_of
+from graphdoctor.static.regions.flags import items_only_asked
 from graphdoctor.static.regions.passed_on import passed_on
 
 
@@ -59,8 +60,13 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         found[names[0]] = Mapping((), _BY_CUSTOM)
     if any(_is_by_custom(value) for value in found.values()):
         mappings = keyed(info.body)
-        # By custom a batch holds tensors.
-        found |= {n: Mapping((), value) for n, value in found.items() if n in mappings and _is_by_custom(value)}
+        # What comes behind the batch may be a table of options.
+        flags = items_only_asked(info.body) if mappings & set(names[1:]) else set[tuple[str, str]]()
+        for name in mappings & found.keys():
+            if _is_by_custom(found[name]):
+                # By custom a batch holds tensors.
+                items = tuple((key, UNKNOWN) for owner, key in sorted(flags) if owner == name != names[0])
+                found[name] = Mapping(items, found[name])
     if any(type(value) is Unknown for value in found.values()):
         found |= {n: _tuple_of(parts) for n, parts in unpacked(info.body).items() if type(found.get(n)) is Unknown}
     return found

@@ -34,6 +34,44 @@ def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
     return set(asked) - set(other)
 
 
+def items_only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[tuple[str, str]]:
+    """The same of items: ``("options", "verbose")`` where ``options["verbose"]`` occurs in conditions alone."""
+    asked: set[tuple[str, str]] = set()
+    other: set[tuple[str, str]] = set()
+    conditions: set[int] = set()
+    for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
+        if type(child) is cst.If or type(child) is cst.IfExp:
+            conditions.update(id(part) for part in _parts(child.test))
+        elif type(child) is cst.Subscript and (item := text_item(child)) is not None:
+            (asked if id(child) in conditions else other).add(item)
+    return asked - other
+
+
+def _parts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What stands alone in a condition, or is compared with literals."""
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+        yield from _parts(test.expression)
+    elif type(test) is cst.BooleanOperation:
+        yield from _parts(test.left)
+        yield from _parts(test.right)
+    elif type(test) is cst.Comparison:
+        asked = test.comparisons[0]
+        if type(asked.operator) in _COMPARES and type(asked.comparator) in _LITERALS:
+            yield test.left
+    else:
+        yield test
+
+
+def text_item(node: cst.Subscript) -> tuple[str, str] | None:
+    """``("batch", "mask")`` of ``batch["mask"]``."""
+    index = node.slice[0].slice
+    key = index.value if type(index) is cst.Index else None
+    if type(node.value) is not cst.Name or type(key) is not cst.SimpleString:
+        return None
+    text = key.evaluated_value
+    return (node.value.value, text) if isinstance(text, str) else None
+
+
 def _asked(test: cst.BaseExpression) -> Iterator[cst.Name]:
     """The names in a condition that stand alone, or are compared with literals."""
     if type(test) is cst.Name:

@@ -41,6 +41,7 @@ from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.entering import compiled_steps, default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
+    NO_METHODS,
     NOT_MODULES,
     autograd_functions,
     distribution_methods,
@@ -76,8 +77,7 @@ def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event
 def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event], target: str | None) -> None:
     frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.top)
     with interpreter.call(frame):
-        named = module.scope.names.get(target, UNKNOWN) if target is not None else UNKNOWN
-        chosen = [made for option in options(named) for made in _made(interpreter, option)]
+        chosen = [made for option in _named(interpreter, module, target) for made in _made(interpreter, option)]
         entered = [enter(interpreter, module, made) for made in chosen]
         if any(entered):
             return
@@ -99,9 +99,24 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
         _hooks_on_parts(interpreter, module)
 
 
+def _named(interpreter: Interpreter, module: ModuleInfo, target: str | None) -> Iterable[Value]:
+    """What ``target`` names in ``module``: ``generate``, ``Net``, or a method of an object, ``Net.generate``."""
+    if target is None:
+        return
+    owner, _, method = target.rpartition(".")
+    for option in options(module.scope.names.get(owner or target, UNKNOWN)):
+        if not owner:
+            yield option
+        elif isinstance(option, (Class, Instance)):
+            made = default_module(interpreter, option.info) if isinstance(option, Class) else option
+            for found in options(made.info.lookup(method) or UNKNOWN):
+                if isinstance(found, Function):
+                    yield found if found.info.markers & NO_METHODS else found.to(made)
+
+
 def _made(interpreter: Interpreter, target: Value) -> Iterable[Value]:
     """The modules that ``target`` makes, where it is a function that needs no argument; else ``target`` itself."""
-    if not isinstance(target, Function):
+    if not isinstance(target, Function) or target.bound is not None:
         return (target,)
     named = definitions.parameters(target.info.node.params)
     if any(param.name.value not in target.info.defaults for param in named):

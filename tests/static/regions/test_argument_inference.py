@@ -203,3 +203,39 @@ def test_what_is_asked_like_a_counter_is_a_number(condition, number):
     function = cst.parse_module(f"def f(x, y):\n    if {condition}:\n        y = g(x)\n    return y\n").body[0]
     assert isinstance(function, cst.FunctionDef)
     assert ("x" in uses(function.body)[1]) is number
+
+
+@pytest.mark.parametrize(
+    ("code", "other"),
+    [
+        ("x['a'] + x.get('b')", True),
+        ("x.update({'c': x['a']})", False),
+        ("(x.pop('a'), x['b'])", False),
+        ("(x.step(), x['b'])", True),
+        ("x.update(y)", True),
+        ("(x.get(y), x[0])", True),
+    ],
+)
+def test_what_has_texts_as_keys_may_be_asked_as_a_dict(code, other):
+    function = cst.parse_module(f"def f(x, y):\n    return {code}\n").body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert ("x" in uses(function.body)[1]) is other
+
+
+def test_a_batch_that_is_updated_holds_tensors(tmp_path):
+    file = tmp_path / "loss.py"
+    file.write_text(
+        "import torch\n\nclass Loss(torch.nn.Module):\n    def forward(self, data):\n"
+        "        loss = data['scores'][data['gold'] == 1].mean()\n        data.update({'loss': loss})\n"
+    )
+    assert [(f.rule, f.location.line) for f in engine.analyse([(file, "loss.py")]).findings] == [("GD302", 5)]
+
+
+def test_a_table_of_options_beside_a_batch_is_no_tensor(tmp_path):
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, batch, options):\n"
+        "        if options['verbose'] and options['steps'] > 3:\n            return batch['x'].sum()\n"
+        "        return batch['x'] if batch['x'].sum() > 0 else -batch['x']\n"
+    )
+    assert [f.location.line for f in engine.analyse([(file, "net.py")]).findings] == [7]

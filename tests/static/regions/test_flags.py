@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from graphdoctor.static.regions.flags import only_asked
+from graphdoctor.static.regions.flags import items_only_asked, only_asked
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,19 @@ from graphdoctor.static.regions.flags import only_asked
 )
 def test_what_is_only_asked_by_conditions_is_a_flag_or_a_mode(body, names):
     assert only_asked(cst.parse_module(body).body[0]) == names
+
+
+@pytest.mark.parametrize(
+    ("body", "items"),
+    [
+        ("if o['flag']:\n    y = 1", {("o", "flag")}),
+        ("if not o['flag'] and o['steps'] > 3:\n    y = o['size']", {("o", "flag"), ("o", "steps")}),
+        ("y = 1 if o['mode'] == 'a' else p['mode']", {("o", "mode")}),
+        ("if b['x'] > 0:\n    y = b['x'] * 2", set()),
+        ("if b['x'].sum() > 0:\n    y = 1", set()),
+        ("if b['x'] > b['y']:\n    y = 1", set()),
+        ("if b[0] > 1:\n    y = 1", set()),
+    ],
+)
+def test_items_that_only_conditions_ask_for_are_flags(body, items):
+    assert items_only_asked(cst.parse_module(body).body[0]) == items
