@@ -39,8 +39,9 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import calls, imports, objects, operators
+from graphdoctor.static.interp import calls, imports, objects
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.operators import arithmetic
 from graphdoctor.syntax.walk import find
 
 
@@ -122,7 +123,7 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
         return PythonValue("str")
     if isinstance(receiver, Function) and name == "__name__" and not _is_decorated(receiver.info.node):
         return Const(receiver.info.name)
-    operators.use(interpreter, node, receiver, name)
+    arithmetic.use(interpreter, node, receiver, name)
     if isinstance(receiver, (Seq, Mapping, Const, PythonValue, Function, Partial)):
         return Method(receiver, name)
     if type(receiver) is Unknown and name in ONLY_TENSORS:

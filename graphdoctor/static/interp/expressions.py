@@ -54,10 +54,10 @@ from graphdoctor.static.interp import (
     imports,
     iteration,
     loops,
-    operators,
     subscripts,
 )
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
+from graphdoctor.static.interp.operators import arithmetic, comparisons
 from graphdoctor.static.library_models import strings, unknown_numbers
 from graphdoctor.syntax.literals import value_of
 
@@ -303,13 +303,13 @@ def _unary(interpreter: Interpreter, node: cst.UnaryOperation) -> Value:
             sample = conditions.sample_of(value)
             return PythonValue("bool", sample=None if sample is None else int(not sample))
         return Const(not verdict)
-    return operators.negate(node, value)
+    return arithmetic.negate(node, value)
 
 
 def _binary(interpreter: Interpreter, node: cst.BinaryOperation) -> Value:
 
     left, right = evaluate(interpreter, node.left), evaluate(interpreter, node.right)
-    return operators.binary(interpreter, node, type(node.operator).__name__, left, right)
+    return arithmetic.binary(interpreter, node, type(node.operator).__name__, left, right)
 
 
 def _comparison(interpreter: Interpreter, node: cst.Comparison) -> Value:
@@ -318,7 +318,7 @@ def _comparison(interpreter: Interpreter, node: cst.Comparison) -> Value:
     result: Value = UNKNOWN
     for position, part in enumerate(node.comparisons):
         right = evaluate(interpreter, part.comparator)
-        result = operators.compare(interpreter, node, type(part.operator).__name__, left, right)
+        result = comparisons.compare(interpreter, node, type(part.operator).__name__, left, right)
         if position + 1 < len(node.comparisons):
             # ``a < b < c`` tests the truth of ``a < b``.
             truth(interpreter, node, result, "and", node)

@@ -20,10 +20,10 @@ from graphdoctor.static.interp import (
     definitions,
     expressions,
     imports,
-    operators,
     subscripts,
 )
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.operators import arithmetic
 
 
 def run_block(interpreter: Interpreter, block: cst.BaseSuite) -> bool:
@@ -114,12 +114,12 @@ def _augmented(interpreter: Interpreter, node: cst.AugAssign) -> bool:
             interpreter.emit(Subscript, node.target, receiver=receiver, index=index, mode="augment")
         elif any(isinstance(option, (Mapping, Seq)) for option in options(receiver)):
             before = subscripts.read_item(interpreter, node.target, receiver, index)
-            after = operators.binary(interpreter, node, operator, before, value)
+            after = arithmetic.binary(interpreter, node, operator, before, value)
             assignments.store_item(interpreter, node.target, receiver, index, after, augmented=True)
         return True
     before = expressions.evaluate(interpreter, node.target)
     value = expressions.evaluate(interpreter, node.value)
-    after = operators.binary(interpreter, node, operator, before, value)
+    after = arithmetic.binary(interpreter, node, operator, before, value)
     if isinstance(before, Tensor) and before.owned:
         # A parameter or buffer is changed in place.
         after = before

@@ -29,14 +29,15 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import calls, compound_statements, definitions, operators
+from graphdoctor.static.interp import calls, compound_statements, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.operators import arithmetic
 from graphdoctor.static.library_models import unknown_numbers
 
 
 def read_item(interpreter: Interpreter, node: cst.Subscript, receiver: Value, index: tuple[Value, ...]) -> Value:
     """The value of ``receiver[index]``. Emits ``Subscript`` on tensors and ``Convert`` for a tensor index of a list."""
-    operators.use(interpreter, node, receiver, "[]")
+    arithmetic.use(interpreter, node, receiver, "[]")
     if may_be_tensor(receiver):
         interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
     if not isinstance(receiver, Instance):

@@ -40,8 +40,9 @@ from graphdoctor.static.domain.values import (
     TorchModule,
     Value,
 )
-from graphdoctor.static.interp import attributes, calls, iteration, operators
+from graphdoctor.static.interp import attributes, calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.operators import arithmetic
 from graphdoctor.static.library_models import unknown_numbers
 from graphdoctor.static.library_models.sorting import applied, compared
 
@@ -59,7 +60,7 @@ def call_builtin(
 ) -> Value:
     """The value of ``name(*args, **kwargs)`` for a name of the builtins module."""
     if args and name in _READERS:
-        operators.use(interpreter, node, args[0], name)
+        arithmetic.use(interpreter, node, args[0], name)
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(interpreter, node, args, kwargs)

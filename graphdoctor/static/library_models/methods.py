@@ -31,8 +31,9 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import attributes, operators, subscripts
+from graphdoctor.static.interp import attributes, subscripts
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.operators import arithmetic
 from graphdoctor.static.library_models import containers, strings, torch_functions, unknown_numbers
 from graphdoctor.static.library_models.method_call import MethodCall
 from graphdoctor.static.library_models.modules import module_hooks, module_methods
@@ -55,7 +56,7 @@ def _plain(interpreter: Interpreter, call: MethodCall) -> Value:
     receiver, name, args = call.receiver, call.name, call.args
     if name == "join" and args:
         for part in walk(args[0], 1):
-            operators.use(interpreter, call.node, part, name)
+            arithmetic.use(interpreter, call.node, part, name)
     if (
         isinstance(receiver, Const)
         and name == "format"

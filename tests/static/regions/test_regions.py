@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Call, Compile, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor
 
@@ -199,41 +198,6 @@ def test_annotations_say_what_arguments_are(events):
                 return z
     """)
     assert [e.site.module.location(e.node).line for e in found if isinstance(e, Truth)] == [9, 13]
-
-
-def test_a_named_target_is_the_region(tmp_path):
-    file = tmp_path / "fn.py"
-    file.write_text(
-        "import torch\n\ndef generate(x):\n    print(x.shape)\n    return x\n\n"
-        "class Net(torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x\n\n"
-        "def net(large=False):\n    print(large)\n    return Net()\n"
-    )
-
-    def lines(target):
-        return [f.location.line for f in analyse([(file, "fn.py")], target=target).findings]
-
-    assert lines("generate") == [4]
-    assert lines("Net") == lines("net") == lines(None) == lines("nothing") == [9]
-
-
-def test_a_named_method_is_the_region(tmp_path):
-    file = tmp_path / "sampler.py"
-    file.write_text(
-        "import torch\n\nclass Sampler:\n    def __init__(self, steps):\n        self.steps = steps\n\n"
-        "    def sample(self, x: torch.Tensor):\n        return x if x.sum() > 0 else -x\n\n"
-        "    @staticmethod\n    def show(x: torch.Tensor):\n        print(x)\n        return x\n\n"
-        "class Loss(Sampler):\n    def __call__(self, x: torch.Tensor):\n        return x * x.max().item()\n\n"
-        "class Net(Sampler, torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x\n\n"
-        "sampler = Sampler(3)\n"
-    )
-
-    def lines(target):
-        return [f.location.line for f in analyse([(file, "sampler.py")], target=target).findings]
-
-    assert lines("Sampler.sample") == lines("Net.sample") == lines("sampler.sample") == [8]
-    assert lines("Sampler.show") == [12]
-    assert lines("Loss.__call__") == [17]
-    assert lines("Net.forward") == lines("Net.nothing") == lines(None) == [21]
 
 
 def test_arguments_called_a_size_a_shape_or_a_number_are_no_tensors(events):
