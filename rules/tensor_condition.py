@@ -21,7 +21,14 @@ from functools import lru_cache
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, calls
-from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides, write_rest
+from graphdoctor.fixes.branches.branch import (
+    choose_result,
+    count_in_graph,
+    leave_out_branch,
+    rewrite_branch,
+    rewrite_sides,
+    write_rest,
+)
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.init_flags import take_as_set
@@ -844,6 +851,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         hit,
         editor,
         rewrite_branch,
+        count_in_graph,
         leave_out_branch,
         choose_with_cond,
         rewrite_sides,

@@ -8,6 +8,7 @@ from graphdoctor.fixes.analysis.conditions import conjuncts
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.branches.counters import count_by_condition
 from graphdoctor.fixes.branches.early_return import choose_at_the_end, write_by_choice
 from graphdoctor.fixes.branches.finite_choice import choose_values
 from graphdoctor.fixes.branches.flatten import flatten_branch
@@ -51,6 +52,11 @@ def _bound(test: cst.BaseExpression, editor: Editor) -> str:
 def leave_out_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """A branch that only writes output runs in eager alone."""
     return guard_branch(branch_of(hit.place, editor), editor)
+
+
+def count_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """A branch that only counts adds the condition to the counter."""
+    return count_by_condition(branch_of(hit.place, editor), hit, editor)
 
 
 def rewrite_sides(hit: Hit, editor: Editor) -> FixPlan | Refusal:

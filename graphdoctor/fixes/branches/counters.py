@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.conditions import Conditions
+from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -50,6 +53,32 @@ def count_in_buffer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         f"`{name}` is a tensor for other code too, which cannot set it to a number any more, and moves with the module."
     )
     return FixPlan((*editor.torch_import(owner), editor.replace(starts[0], text)), "unsafe", reason, known=("unsaved",))
+
+
+def count_by_condition(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if t: self.step += 1`` becomes ``self.step += torch.where(t, 1, 0)`` with the counter in a buffer.
+
+    Raises Refuse where it does not fit.
+    """
+    counts = only_statement(branch.body) if isinstance(branch, cst.If) else None
+    is_sum = isinstance(counts, cst.AugAssign) and isinstance(counts.operator, (cst.AddAssign, cst.SubtractAssign))
+    if not isinstance(branch, cst.If) or not isinstance(counts, cst.AugAssign) or not is_sum:
+        return Refusal("The branch does more than count.")
+    is_alone = branch.orelse is None and not editor.code(branch).startswith("elif")
+    if not is_alone or not isinstance(counts.value, cst.Integer):
+        return Refusal("The branch does more than count.")
+    kept = count_in_buffer(replace(hit, node=counts.target), editor)
+    if isinstance(kept, Refusal):
+        return kept
+    condition = Conditions(editor, hit).split(branch.test)
+    if condition.python:
+        raise Refuse("the branch tests a number of Python too")
+    name, by = editor.code(counts.target), editor.code(counts.value)
+    operator = "+=" if isinstance(counts.operator, cst.AddAssign) else "-="
+    test = condition.without_dimensions(condition.tensor)
+    line = editor.statement(editor.indent_of(branch), f"{name} {operator} ", f"torch.where({test}, {by}, 0)")
+    reason = f"Each call counts, by {by} or 0. {kept.reason}"
+    return FixPlan((*kept.edits, editor.replace(branch, line)), "unsafe", reason, known=kept.known)
 
 
 def _may_be_tensor(node: cst.Attribute, editor: Editor) -> bool:

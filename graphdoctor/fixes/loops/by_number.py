@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from graphdoctor.fixes.branches.counters import count_by_condition
 from graphdoctor.fixes.branches.early_return import choose_at_the_end
 from graphdoctor.fixes.branches.finite_choice import choose_values
 from graphdoctor.fixes.branches.flatten import flatten_branch
@@ -25,16 +26,16 @@ def choice(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> 
     chosen = choose_values(branch, hit, editor)
     if isinstance(chosen, FixPlan):
         return chosen
-    with contextlib.suppress(Refuse):
-        plan = guard_branch(branch, editor)
-        if isinstance(plan, FixPlan):
-            return plan
-    for rewrite in (flatten_branch, choose_at_the_end, _rounds):
+    for rewrite in (count_by_condition, _output, flatten_branch, choose_at_the_end, _rounds):
         with contextlib.suppress(Refuse):
             plan = rewrite(branch, hit, editor)
             if isinstance(plan, FixPlan):
                 return plan
     return chosen
+
+
+def _output(branch: cst.CSTNode, _hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return guard_branch(branch, editor)
 
 
 def _rounds(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:
