@@ -68,7 +68,9 @@ def element(node: cst.CSTNode, text: str, hit: Hit, editor: Editor) -> tuple[cst
     """``x[b, n - 1]``, whose index is ``text`` now. Refuses what is no reading of one element."""
     subscript = next((o for o in editor.ancestors(node) if isinstance(o, cst.Subscript)), None)
     index = editor.parent(node)
-    if subscript is None or not isinstance(index, cst.Index) or tensor_of(editor.value(subscript.value)) is None:
+    indexed = tensor_of(editor.value(subscript.value)) if subscript is not None else None
+    # An array of numpy takes no index that is on another device.
+    if subscript is None or not isinstance(index, cst.Index) or indexed is None or indexed.numpy:
         raise Refuse(ARGUMENT)
     if not _reads_int(hit) or any(isinstance(n, (cst.Divide, cst.Float, cst.Power)) for n in walk(index)):
         raise Refuse(ARGUMENT)

@@ -7,7 +7,14 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides, write_rest
+from graphdoctor.fixes.branches.branch import (
+    choose_result,
+    count_in_graph,
+    leave_out_branch,
+    rewrite_branch,
+    rewrite_sides,
+    write_rest,
+)
 from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.counters import count_in_buffer
@@ -100,6 +107,12 @@ TABLE: list[Row] = [
     (rewrite_branch, "import torch\nfrom torch import allclose\n\n\ndef f(x: torch.Tensor):\n    if allclose(x, x):\n        return 2 * x\n    return x\n",
      IF, UNKNOWN, "torch.where does not fit: `allclose(x, x)` is not called as a function of torch or a method."),
     # Counters.
+    (count_in_graph, "if x.any():\n    self.n *= 2", (cst.Call, "x.any"), BOOL, "The branch does more than count."),
+    (count_in_graph, "if x.any():\n    self.n += 0.5", (cst.Call, "x.any"), BOOL, "The branch does more than count."),
+    (count_in_graph, "if x.any():\n    self.n += 1", (cst.Call, "x.any"), BOOL,
+     "The counter is not an attribute of a module of this file."),
+    (count_in_graph, INIT + "        self.n = 0\n" + FORWARD + "        if self.training and x.any():\n            self.n += 1\n",
+     (cst.Call, "x.any"), BOOL, "The branch tests a number of Python too."),
     (count_in_buffer, "n += 1", (cst.Name, "n"), UNKNOWN, "The counter is not an attribute of a module of this file."),
     (count_in_buffer, NET + FORWARD + "        self.n += 1\n", (cst.Attribute, "self.n"), UNKNOWN,
      "The class has no `__init__` that calls the one of nn.Module."),

@@ -110,3 +110,9 @@ def test_the_mask_has_a_line_of_its_own(fixed: Any, form: str, line: str) -> Non
 
 def test_what_runs_for_each_element_has_its_mask_there(fixed: Any) -> None:
     assert "kept" not in fixed(program(FORMS["sums"]), unsafe=True).text
+
+
+def test_an_array_of_numpy_is_indexed_by_a_number(fixed: Any) -> None:
+    """The number may be on a GPU: numpy takes a number from there, and no tensor."""
+    body = "import numpy as np\ntable = np.sqrt(np.linspace(0.0, 1.0, 9))\nreturn x * table[int(n[-1])]"
+    assert "table[int(n[-1])]" in fixed(program(body), unsafe=True).text
