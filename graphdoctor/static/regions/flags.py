@@ -73,20 +73,9 @@ def text_item(node: cst.Subscript) -> tuple[str, str] | None:
 
 
 def _asked(test: cst.BaseExpression) -> Iterator[cst.Name]:
-    """The names in a condition that stand alone, or are compared with literals."""
-    if type(test) is cst.Name:
-        yield test
-    elif type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
-        yield from _asked(test.expression)
-    elif type(test) is cst.BooleanOperation:
-        yield from _asked(test.left)
-        yield from _asked(test.right)
-    elif type(test) is cst.Comparison:
-        asked = test.comparisons[0]
-        if type(asked.operator) in _COMPARES and type(asked.comparator) in _LITERALS:
-            yield from [test.left] if type(test.left) is cst.Name else _counted(test.left)
-    elif type(test) is cst.BinaryOperation:
-        yield from _counted(test)
+    """The names in a condition that stand alone, are compared with literals, or count."""
+    for part in _parts(test):
+        yield from [part] if type(part) is cst.Name else _counted(part)
 
 
 def _counted(node: cst.BaseExpression) -> Iterator[cst.Name]:
