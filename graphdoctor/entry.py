@@ -33,7 +33,9 @@ def _open_closed_streams() -> None:
     """Let what the caller closed (``>&-``) lead nowhere. Else Python has None there, and the next file that is opened
     becomes the standard output of every process that is started.
     """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDWR)
-            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+            # The lowest number that is free, so that of the stream: processes that are started get it, too.
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(descriptor, True)
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))

@@ -217,6 +217,15 @@ def test_closed_streams_change_nothing_else(folder: Path, closed: str) -> None:
     assert Path("out.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_what_is_started_has_the_streams_that_were_closed(tmp_path: Path) -> None:
+    script = tmp_path / "starts.py"
+    script.write_text(
+        "import subprocess, sys\nfrom graphdoctor.entry import main\nsys.argv[1:] = ['--version']\nmain()\n"
+        "asks = [sys.executable, '-c', 'import sys; sys.exit(sys.stdout is None)']\nsys.exit(subprocess.run(asks).returncode)\n"
+    )
+    assert subprocess.run(["bash", "-c", f"'{sys.executable}' '{script}' >&-"]).returncode == 0
+
+
 def test_diff_prints_the_diff_alone_and_writes_nothing(folder: Path) -> None:
     done = process("scan", "breaks.py", "--no-run", "--diff")
     assert done.returncode == 1

@@ -22,7 +22,6 @@ from graphdoctor.dynamic.numerics.perturbed_inputs import ALL, FURTHER, NotAppli
 from graphdoctor.dynamic.numerics.plain_globals import PlainGlobals
 from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
-from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.fresh import is_large
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target, seed
 from graphdoctor.dynamic.user_code.time_limit import TooLong, at_most
@@ -156,7 +155,7 @@ class Varying:
         """The call that a second one follows, with inputs of its own; its gradients are gone by then."""
         if not variation.second or sample.module is None:
             return
-        args, kwargs = pytree.map_tensors((sample.args, sample.kwargs), _copied)
+        args, kwargs = self.target.on_device((sample.args, sample.kwargs))
         with contextlib.redirect_stdout(io.StringIO()):
             self.call(replace(sample, args=args, kwargs=kwargs))
         sample.module.zero_grad(set_to_none=True)
@@ -230,10 +229,6 @@ class Varying:
 
 def _widened(sample: Sample) -> None:
     reference.convert(sample, torch.float64)
-
-
-def _copied(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 
 
 def _settings() -> Snapshot:

@@ -235,7 +235,7 @@ def _is_own_store(target: cst.CSTNode, editor: Editor) -> bool:
     owner = target
     if isinstance(target, cst.Subscript):
         owner = target.value
-        if any(True for part in target.slice for _ in calls(part)):
+        if any(calls(part) for part in target.slice):
             return False
     own = [o.name.value for o in editor.ancestors(target) if isinstance(o, cst.FunctionDef)][:1]
     if not isinstance(owner, cst.Attribute) or editor.code(owner.value) not in ("self", *own):
