@@ -18,10 +18,11 @@ from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import children
 
 #: Each file that uses the compiler has one of these words or patterns. Marks on tensors and functions for a compiler
-#: that others call do not count: the usage rules do not look at them.
+#: that others call do not count (``mark_dynamic``, ``disable``): the usage rules do not look at them.
 _WORDS = ("compile_regions", "dynamo_backend", "DynamoPlugin", "torch_compile_mode", "TORCH_LOGS")
 _OF_TORCH = re.compile(
-    r"torch\.(compile(?!r\.is_)|_dynamo(?!\.(?:mark_|maybe_mark_|allow_in_graph|assume_constant_result|is_compiling))"
+    r"torch\.(compile(?!r\.(?:is_|disable))"
+    r"|_dynamo(?!\.(?:mark_|maybe_mark_|allow_in_graph|assume_constant_result|is_compiling|disable))"
     r"|_inductor|_functorch|_export|export|_prims|_logging|ao\.quantization)"
 )
 #: Most files that compile only compile patterns.

@@ -18,6 +18,7 @@ from graphdoctor.static.usage.outline import concerns_compiler, used_among, used
         ("WORD = re.compile('a')", False),
         ("from utils import compile_compatible_cache", False),
         ("if torch.compiler.is_compiling():\n    pass", False),
+        ("kernel = torch.compiler.disable(kernel)", False),
         ("x = y  # torch.compile needs this", False),
         ('def f():\n    """Works with torch.compile(net)."""', False),
         ("log.warning('torch.compile(net) is slow here')", False),
