@@ -165,8 +165,11 @@ class Types:
     def _is_read(self, node: cst.BaseExpression) -> bool:
         """A name that holds a number of a tensor, and arithmetic of one with Python numbers."""
         if isinstance(node, cst.BinaryOperation):
-            sides = [node.left, node.right]
-            return any(map(self._is_read, sides)) and all(self._is_read(s) or is_number(s, self.editor) for s in sides)
+            # Without ``any`` and ``all``: a sum of a thousand terms would nest more calls in C than Python 3.12 allows.
+            left, right = self._is_read(node.left), self._is_read(node.right)
+            if left and right:
+                return True
+            return (left or right) and is_number(node.right if left else node.left, self.editor)
         return node in self._read.written or (isinstance(node, cst.Name) and node.value in self._read.names)
 
     def written(self, node: cst.CSTNode) -> str:

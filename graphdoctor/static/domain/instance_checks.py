@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from graphdoctor.static.domain.program import ClassInfo
 from graphdoctor.static.domain.values import (
     Class,
     Const,
     External,
+    ExternalObject,
     Function,
     Instance,
     Mapping,
@@ -133,6 +136,8 @@ _APART = {
 _NO_TENSORS = {"int", "float", "bool", "str", "bytes", "complex", "dtype", "device"}
 _TENSORS = {"Tensor", "Parameter"}
 _MODULES = {"torch.nn.Module", "torch.nn.modules.module.Module"}
+#: Bases that derive from no class but ``object``.
+_PLAIN = {_OBJECT, *_MODULES}
 
 
 def _tensor_fits(value: Tensor, qualname: str, name: str) -> bool | None:
@@ -183,7 +188,28 @@ def _mapping_fits(_value: Mapping, qualname: str, name: str) -> bool | None:
 
 
 def _instance_fits(value: Instance, qualname: str, name: str) -> bool | None:
-    return value.info.is_module if qualname in _MODULES else _function_fits(value, qualname, name)
+    if qualname in _MODULES:
+        return value.info.is_module
+    if qualname in value.info.externals:
+        return True
+    return False if _is_apart(value.info, qualname, name) else _function_fits(value, qualname, name)
+
+
+def _is_apart(info: ClassInfo, qualname: str, name: str) -> bool:
+    """Whether a class of the scanned code surely does not derive from this one of a library.
+
+    A class of the standard library may be an abstract one, which others fit. One with the name of a base may be that
+    base, imported in a way that was not followed.
+    """
+    package = qualname.partition(".")[0]
+    if package in sys.stdlib_module_names or (package == "torch" and not qualname.startswith("torch.nn.")):
+        return False
+    known = all(isinstance(base, (Class, External)) for each in info.mro for base in each.bases)
+    return known and _PLAIN.issuperset(info.externals) and all(each.name != name for each in info.mro)
+
+
+def _object_fits(value: ExternalObject, qualname: str, _name: str) -> bool | None:
+    return True if value.qualname == qualname else None
 
 
 def _function_fits(_value: Value, qualname: str, name: str) -> bool | None:
@@ -210,6 +236,7 @@ _EXTERNAL_CHECKS: dict[type[Value], Callable[[Any, str, str], bool | None]] = {
     Seq: _sequence_fits,
     Mapping: _mapping_fits,
     Instance: _instance_fits,
+    ExternalObject: _object_fits,
     Function: _plain_function_fits,
     TorchModule: _module_fits,
 }

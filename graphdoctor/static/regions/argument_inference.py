@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any
 
 import libcst as cst
@@ -79,6 +79,8 @@ class _Evidence:
         self.keyed: set[str] = set()
         #: Names of comparisons, each with the name that is compared.
         self._masks: dict[str, str] = {}
+        #: Names that were bound to sizes, as in ``n, d = x.shape``.
+        self._sizes: set[str] = set()
         #: Attributes that are called as those of other objects are.
         self._misleading: set[int] = set()
 
@@ -101,6 +103,7 @@ class _Evidence:
             self._misleading.add(id(node.func))
         _arguments(node, self.tensors, self.others)
         self.numbers.update(_sizes(node))
+        self.numbers.update(_factors(node, self._sizes))
 
     def bounds(self, node: cst.Slice) -> None:
         self.numbers.update(_terms(node.lower))
@@ -132,6 +135,8 @@ class _Evidence:
 
     def assignment(self, node: cst.Assign) -> None:
         self._masks.update(_compared(node))
+        if _is_size(node.value):
+            self._sizes.update(_terms(node.targets[0].target))
 
 
 _READERS: dict[type[cst.CSTNode], Callable[[_Evidence, Any], None]] = {
@@ -299,6 +304,29 @@ def _sizes(node: cst.Call) -> Iterator[str]:
     for arg in node.args:
         if arg.keyword is None and not arg.star:
             yield from _terms(arg.value)
+
+
+def _is_size(node: cst.BaseExpression) -> bool:
+    """Whether it is ``x.shape``, ``x.size()``, ``len(x)``, or one of the sizes."""
+    if type(node) is cst.Subscript:
+        node = node.value
+    if type(node) is cst.Call:
+        return _is_named(node.func, "len") or (type(node.func) is cst.Attribute and node.func.attr.value == "size")
+    return type(node) is cst.Attribute and node.attr.value == "shape"
+
+
+def _factors(node: cst.Call, sizes: Set[str]) -> Iterator[str]:
+    """``ratio`` in ``int(n * (1 - ratio))``, where ``n`` is a size: a part of a size is asked for by a number."""
+    if not _is_named(node.func, "int") or len(node.args) != 1:
+        return
+    product = node.args[0].value
+    if type(product) is not cst.BinaryOperation or type(product.operator) is not cst.Multiply:
+        return
+    left, right = set(_terms(product.left)), set(_terms(product.right))
+    if left <= sizes and left:
+        yield from right - sizes
+    if right <= sizes and right:
+        yield from left - sizes
 
 
 #: Functions of torch all of whose positional arguments are sizes or other numbers.

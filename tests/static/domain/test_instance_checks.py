@@ -1,4 +1,4 @@
-"""What ``issubclass`` says of classes that are known, as code that serves tensors and arrays asks."""
+"""What ``isinstance`` and ``issubclass`` say of classes that are known, as code that serves several kinds asks."""
 
 from __future__ import annotations
 
@@ -81,6 +81,91 @@ def test_what_is_known_of_a_class_decides_as_in_python(events, one, other):
 )
 def test_a_class_that_others_may_be_registered_with_may_be_either(events, one, other):
     assert verdicts(events, one, other) == {True, False}
+
+
+OBJECTS = """
+import collections.abc
+import queue
+
+import click
+import torch
+import outside.layers
+
+
+class Layer(torch.nn.Module):
+    pass
+
+
+class Named(Layer):
+    pass
+
+
+class Linear(torch.nn.Linear):
+    pass
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.held = {made}
+
+    def forward(self, x):
+        if isinstance(self.held, {wanted}):
+            print(True)
+        else:
+            print(False)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted", "answers"),
+    [
+        ("Layer()", "torch.nn.Linear", {False}),
+        ("Layer()", "click.Command", {False}),
+        ("Linear(2, 2)", "torch.nn.Linear", {True}),
+        ("Linear(2, 2)", "torch.nn.modules.linear.Linear", {True, False}),
+        ("Linear(2, 2)", "click.Command", {True, False}),
+        ("Layer()", "collections.abc.Sized", {True, False}),
+        ("Named()", "outside.layers.Named", {True, False}),
+        ("click.Command('a')", "click.Command", {True}),
+        ("click.Command('a')", "click.Group", {True, False}),
+        ("queue.Queue()", "queue.Queue", {True}),
+    ],
+)
+def test_an_object_is_of_its_own_class_and_not_of_one_of_another_library(events, made, wanted, answers):
+    found = events(OBJECTS.replace("{made}", made).replace("{wanted}", wanted))
+    assert {e.args[0].value for e in found if isinstance(e, Call) and e.qualname == "builtins.print"} == answers
+
+
+BACKENDS = """
+import click
+import torch
+
+
+class Pool:
+    def take(self, x):
+        return x + 1
+
+
+class Net(torch.nn.Module):
+    def __init__(self, fast: bool):
+        super().__init__()
+        self.held = click.Command("run")
+        if fast:
+            self.held = Pool()
+
+    def forward(self, x):
+        if isinstance(self.held, click.Command):
+            return self.held.invoke(x)
+        return self.held.take(x)
+"""
+
+
+def test_the_other_arm_has_no_object_of_the_class_that_was_asked_for(events):
+    assert [e.qualname for e in events(BACKENDS) if isinstance(e, Call) and "click" in e.qualname] == [
+        "click.Command.invoke"
+    ]
 
 
 CONVERTING = """

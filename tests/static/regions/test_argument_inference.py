@@ -180,6 +180,23 @@ def test_what_is_a_size_is_a_number(code, number):
 
 
 @pytest.mark.parametrize(
+    ("code", "number"),
+    [
+        ("n, d = y.shape\n    return int(n * x)", True),
+        ("n = y.size(1)\n    return int((1 - x) * n)", True),
+        ("n = len(y)\n    return int(x * n)", True),
+        ("n = y.shape[0]\n    return int(n * d * x)", False),
+        ("n = y.sum()\n    return int(n * x)", False),
+        ("n = y.shape[0]\n    return round(n * x)", False),
+    ],
+)
+def test_what_says_how_much_of_a_size_is_a_number(code, number):
+    function = cst.parse_module(f"def f(x, y, d):\n    {code}\n").body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert ("x" in uses(function.body)[1]) is number
+
+
+@pytest.mark.parametrize(
     ("test", "replaced"), [("not x", True), ("not y", False), ("not x.any()", False), ("x", False)]
 )
 def test_what_is_replaced_where_it_is_empty_is_a_list(test, replaced):
