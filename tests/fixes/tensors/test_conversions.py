@@ -43,6 +43,7 @@ def source_of(body: str) -> str:
         ("s = x.max()\ns = float(s)\nreturn x / s", "float"),
         ('s = x.max().item()\nassert s < len(x), f"{s} and {s:.1f} of {len(x)}"\nreturn x + 1', ".item"),
         ('s = x.max().item()\nassert 0 < s, (\n    "%s of "\n    "%s" % (s, s)\n)\nreturn x + s', ".item"),
+        ("s = torch.clamp(torch.tensor([0.5]), min=1).item()\nreturn x.sum() / s", ".item"),
         ('s = x.max().item()\nok = s > 0\nassert ok, "negative"\nreturn x / s', ".item"),
     ],
 )
