@@ -41,6 +41,21 @@ class _Commands(click.Group):
         command: click.Command = getattr(module, cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        wanted = args[0]
+        if wanted in COMMANDS or wanted.startswith("-"):
+            return super().resolve_command(ctx, args)
+        # Only a message about a mistake needs it.
+        from graphdoctor.config.suggestions import hint
+
+        if os.path.exists(wanted):
+            raise click.UsageError(f"{wanted!r} is no command; to scan it: graphdoctor scan {wanted}", ctx)
+        raise click.UsageError(
+            f"no command is called {wanted!r}; {hint(wanted, COMMANDS, 'graphdoctor --help lists them')}", ctx
+        )
+
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """The entry point. Ends the process with 0 (clean), 1 (findings), 2 (usage or internal error) or 130 (Ctrl-C)."""

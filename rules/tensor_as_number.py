@@ -552,7 +552,7 @@ def _reads_element(event: Subscript) -> bool:
 
 
 def _names_element(event: Subscript, names: set[str]) -> bool:
-    """Whether one of ``names`` is an element of an order: ``i = order[0]`` where ``order = scores.argsort()``.
+    """Whether one of ``names`` is an element: ``i = ids[0, n]``, or ``i = order[0]`` of ``order = scores.argsort()``.
 
     What other calls give may be a tuple, whose elements are whole tensors: ``rows = mask.nonzero(as_tuple=True)[0]``.
     """
@@ -565,7 +565,10 @@ def _names_element(event: Subscript, names: set[str]) -> bool:
     ]
     orders = {name for name, value in bound if isinstance(value, cst.Call) and _called(value) == "argsort"}
     elements = (value for name, value in bound if name in names and _is_element(value))
-    return any(isinstance(value, cst.Subscript) and getattr(value.value, "value", "") in orders for value in elements)
+    return any(
+        isinstance(value, cst.Subscript) and (len(value.slice) > 1 or getattr(value.value, "value", "") in orders)
+        for value in elements
+    )
 
 
 def _called(call: cst.Call) -> str:

@@ -137,6 +137,19 @@ def test_wrong_options_are_exit_2(folder: Path, arguments: list[str]) -> None:
     assert "Error: " in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("scna", "Error: no command is called 'scna'; did you mean 'scan'?"),
+        ("nothing-like-it", "Error: no command is called 'nothing-like-it'; graphdoctor --help lists them"),
+        ("breaks.py", "Error: 'breaks.py' is no command; to scan it: graphdoctor scan breaks.py"),
+    ],
+)
+def test_a_word_that_is_no_command(folder: Path, word: str, line: str) -> None:
+    result = invoke(word)
+    assert (result.exit_code, result.output.splitlines()[-1]) == (2, line)
+
+
 def test_a_bad_output_folder_is_known_before_the_scan(folder: Path) -> None:
     (folder / "marks.py").write_text("open('imported', 'w').close()\n" + BREAKS)
     assert process("scan", "marks.py", "--output", "no/report.txt").returncode == 2

@@ -18,6 +18,7 @@ from graphdoctor.diagnosis.sites import all_sites, dropped_names, functions_of, 
 from graphdoctor.diagnosis.unexpected import RuleText
 from graphdoctor.model.findings import Finding, Location
 from graphdoctor.syntax.arms import are_exclusive
+from graphdoctor.syntax.jumps import tests_below
 from graphdoctor.syntax.passed_over import may_be_passed_over
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def join(
     places: Counter[int] = Counter()
     extra: list[Finding] = []
     for number, site in enumerate(all_sites(runs)):
-        match = _match(site.first, index)
+        match = _match(site.first, index, texts)
         if match is None:
             finding = unexpected.of(site, rules, raises=(site.first.path, site.first.line) in raising)
             with_others = replace(finding, fact=f"{finding.fact} (only in calls with other inputs)")
@@ -112,16 +113,23 @@ def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     return index
 
 
-def _match(brk: Break, index: Mapping[str, Sequence[Finding]]) -> Finding | None:
+def _match(brk: Break, index: Mapping[str, Sequence[Finding]], texts: Mapping[str, str]) -> Finding | None:
     """The finding that explains ``brk``: around it; else, where the rule expects its id, on its line or at a caller.
 
-    A jump carries the position of its whole statement, which begins left of the condition that the finding marks.
+    A jump carries the position of its whole statement, which begins left of the condition that the finding marks, or
+    on a line above it.
     """
     here = [f for f in index.get(brk.path, ()) if _may_break(f, brk) and _contains(f.location, brk.line, brk.column)]
     if here:
         return min(here, key=lambda f: _distance(f, brk))
     beside = [
         f for f in index.get(brk.path, ()) if brk.gb_id in f.gb_ids and _contains(f.location, brk.line, column=None)
+    ]
+    below = tests_below(texts.get(brk.path, ""), brk.line) if brk.gb_id is not None and not beside else ()
+    beside = beside or [
+        f
+        for f in index.get(brk.path, ())
+        if brk.gb_id in f.gb_ids and any(first <= f.location.line <= last for first, last in below)
     ]
     if beside:
         return min(beside, key=lambda f: _distance(f, brk))

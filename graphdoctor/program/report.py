@@ -24,6 +24,7 @@ from graphdoctor.trace.reading import read_processes
 
 #: Wrong uses that are named where nothing was compiled.
 _MOST_USES = 3
+_EXPORTS = "it exports, which is not recorded; `graphdoctor scan FILE --export`, with a sample, says where that fails"
 _ASK = "--compile auto compiles its outermost modules, with nothing changed in the program"
 
 
@@ -105,7 +106,9 @@ def _nothing(folder: Path, name: str, ended: Ended, processes: Sequence[Process]
     if any(process.notes.get("graphdoctor_program_compiles") for process in processes):
         return f"nothing was compiled: {name} {ended.words} and calls torch.compile, but nothing that this returned"
     what = "before it compiled anything" if ended.exit_code else "and compiled nothing"
-    return f"nothing was compiled: {name} {ended.words} {what}" + ("" if ended.exit_code else f"; {_ASK}")
+    exports = any(process.notes.get("graphdoctor_exports") for process in processes)
+    hint = _EXPORTS if exports else "" if ended.exit_code else _ASK
+    return f"nothing was compiled: {name} {ended.words} {what}" + (f"; {hint}" if hint else "")
 
 
 def wrong_uses(script: str, options: ScanOptions) -> list[str]:

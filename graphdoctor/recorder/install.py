@@ -22,6 +22,7 @@ def install(settings: Settings) -> None:
     # A backend that has no backward graphs leaves no other trace of training.
     torch_hooks.watch_backward(lambda: trace_file.note("graphdoctor_trains", {}))
     watch_errors(trace_file)
+    atexit.register(_note_export, trace_file)
     if settings.steps or settings.sample_bytes or settings.compile:
         from graphdoctor.recorder.compiled_calls import watch_calls
 
@@ -43,3 +44,10 @@ def _note_error(trace_file: TraceFile) -> None:
         if error is not None and not isinstance(error, KeyboardInterrupt):
             lines = str(error).strip().splitlines() or [""]
             trace_file.note("graphdoctor_raised", {"type": type(error).__name__, "message": lines[0]})
+
+
+def _note_export(trace_file: TraceFile) -> None:
+    """Note that the program called ``torch.export``: torch loads what does the work in the first call."""
+    with contextlib.suppress(Exception):
+        if "torch.export._trace" in sys.modules:
+            trace_file.note("graphdoctor_exports", {})

@@ -31,6 +31,7 @@ GUARD_LIMIT = 10_000
 _NOTES = (
     "graphdoctor_program", "graphdoctor_steps_done", "graphdoctor_compiled", "graphdoctor_outermost",
     "graphdoctor_compile_given_up", "graphdoctor_program_compiles", "graphdoctor_sample", "graphdoctor_raised",
+    "graphdoctor_exports",
 )  # fmt: skip
 #: Notes that are kept of one name.
 _NOTE_LIMIT = 1000

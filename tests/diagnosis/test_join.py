@@ -95,6 +95,14 @@ def test_a_jump_left_of_the_condition_needs_the_expected_id(build: Any) -> None:
     assert [f.status for f in joined] == ["static-only", "dynamic-only"]
 
 
+def test_a_jump_has_the_line_on_which_its_condition_begins(build: Any) -> None:
+    condition = build.finding(2, 8, rule="GD201", gb_ids=("GB0170",))
+    text = "y = a \\\n    if x.any() else b\n"
+    for gb_id, status in (("GB0170", ["confirmed"]), ("GB0059", ["static-only", "dynamic-only"])):
+        joined = join([condition], [build.run(build.brk(1, 5, gb_id=gb_id))], RULES, texts={"m.py": text})
+        assert [f.status for f in joined] == status
+
+
 @pytest.mark.parametrize("gb_id", ["GB7000", "GB0066", None])
 def test_ids_that_hide_the_cause_match_any_rule_and_keep_its_ids(build: Any, gb_id: str | None) -> None:
     (found,) = join([build.finding()], [build.run(build.brk(gb_id=gb_id))], RULES)

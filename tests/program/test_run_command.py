@@ -420,6 +420,12 @@ def test_wrong_use_of_torch_compile_is_named_where_nothing_was_compiled(graphdoc
             "nothing was compiled: train.py ended with exit code 0 and compiled nothing; --compile auto compiles its "
             "outermost modules, with nothing changed in the program",
         ),
+        (
+            "import torch\ntorch.export.export(torch.nn.ReLU(), (torch.ones(2),))",
+            1,
+            "nothing was compiled: train.py ended with exit code 0 and compiled nothing; it exports, which is not "
+            "recorded; `graphdoctor scan FILE --export`, with a sample, says where that fails",
+        ),
     ],
 )
 def test_program_that_compiles_nothing_is_one_line(

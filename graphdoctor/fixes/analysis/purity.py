@@ -37,16 +37,18 @@ REDUCTIONS = words("amax amin mean nanmean")
 #: Other operators without side effects, whatever the shape of their result.
 OTHER = words("""
     addcdiv addcmul addmm all aminmax any arange argmax argmin argsort as_tensor atan2 baddbmm bfloat16
-    binary_cross_entropy_with_logits bmm bool broadcast_to bucketize cat cdist chunk concat conj cosine_similarity
-    count_nonzero cpu cross cross_entropy cuda cummax cummin diag diagonal diff dim dot double einsum element_size
-    empty_like eq expand expand_as eye finfo flatten float full full_like gather ge gt half huber_loss hypot iinfo
-    index_add index_select int is_complex is_contiguous is_floating_point isclose isfinite isin isinf isnan isneginf
-    isposinf isreal kron l1_loss layer_norm le lerp linear linspace logaddexp logical_and logical_not logical_or
-    logical_xor logsumexp long lt matmul max maximum median min minimum mm movedim mse_loss mv nanmedian nansum
-    narrow ne new_full new_ones new_zeros nll_loss norm numel one_hot ones ones_like outer pad permute prod quantile
-    rad2deg ravel real repeat reshape scalar_tensor scatter scatter_add scatter_reduce searchsorted select size
-    smooth_l1_loss soft_margin_loss split squeeze stack std stride sum swapaxes t take tensor tile to topk trace
-    transpose type_as unbind unflatten unfold unsqueeze var vector_norm view view_as where zeros zeros_like
+    binary_cross_entropy_with_logits bmm bool broadcast_to bucketize cat cdist chunk concat conj
+    cosine_embedding_loss cosine_similarity count_nonzero cpu cross cross_entropy cuda cummax cummin diag diagonal
+    diff dim dot double einsum element_size empty_like eq expand expand_as eye finfo flatten float full full_like
+    gather ge gt half huber_loss hypot iinfo index_add index_select int is_complex is_contiguous is_floating_point
+    isclose isfinite isin isinf isnan isneginf isposinf isreal kl_div kron l1_loss layer_norm le lerp linear
+    linspace logaddexp logical_and logical_not logical_or logical_xor logsumexp long lt margin_ranking_loss matmul
+    max maximum median min minimum mm movedim mse_loss mv nanmedian nansum narrow ne new_full new_ones new_zeros
+    nll_loss norm numel one_hot ones ones_like outer pad pairwise_distance permute prod quantile rad2deg ravel real
+    repeat reshape scalar_tensor scatter scatter_add scatter_reduce searchsorted select size smooth_l1_loss
+    soft_margin_loss split squeeze stack std stride sum swapaxes t take tensor tile to topk trace transpose
+    triplet_margin_loss type_as unbind unflatten unfold unsqueeze var vector_norm view view_as where zeros
+    zeros_like
 """)
 PURE = ELEMENTWISE | REDUCTIONS | OTHER
 #: Those that lists have too, where they change the list.
@@ -56,8 +58,9 @@ _CODE = (Class, Compiled, Function, Instance, Partial, TorchModule)
 
 #: Operators whose result or gradient can be NaN or infinite for values that the condition was there to keep out.
 HAZARDS = words("""
-    acos asin atan2 cosh cosine_similarity cross_entropy cumprod div exp exp2 expm1 float_power log log10 log1p log2
-    logaddexp logit logsumexp norm normalize pow reciprocal rsqrt sinh sqrt std tan true_divide var vector_norm
+    acos asin atan2 cosh cosine_similarity cross_entropy cumprod div exp exp2 expm1 float_power kl_div log log10
+    log1p log2 logaddexp logit logsumexp norm normalize pow reciprocal rsqrt sinh sqrt std tan true_divide var
+    vector_norm
 """)
 #: Operators that draw random numbers: computing both sides changes what comes after.
 RANDOM = words("bernoulli dropout multinomial normal rand rand_like randint randn randn_like randperm")

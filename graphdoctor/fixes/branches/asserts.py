@@ -71,14 +71,14 @@ def _checks_input(exception: cst.BaseExpression) -> bool:
 _OF_INPUT = ("AssertionError", "Exception", "IndexError", "RuntimeError", "TypeError", "ValueError")
 
 
-def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor, eager: str = "") -> FixPlan | Refusal:
     """An assert that Dynamo cannot trace gets a twin for compile, with a plain test and literal text.
 
-    Raises Refuse where it does not fit.
+    ``eager`` is what runs in eager, where that is not the assert as it is. Raises Refuse where it does not fit.
     """
     try:
         unhandled(assert_node, editor)
-        checks = _compiled_checks(assert_node, hit, editor)
+        checks = compiled_checks(assert_node, hit, editor)
         imports = editor.torch_import(assert_node)
         line = editor.parent(assert_node)
         if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
@@ -90,7 +90,7 @@ def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor) -> FixPl
         "if torch.compiler.is_compiling():",
         *(row for check in checks for row in _rows(f"\t{check}", editor)),
         "else:",
-        "\t" + editor.deepen(assert_node),
+        *(_rows(f"\t{eager}", editor) if eager else ["\t" + editor.deepen(assert_node)]),
     ]
     reason = (
         "In eager nothing changes; a compiled assert that fails raises RuntimeError, not AssertionError, "
@@ -223,7 +223,7 @@ def _goes_through_texts(loop: cst.For, name: cst.Name) -> bool:
     return bool(items) and all(isinstance(item, cst.SimpleString) for item in items)
 
 
-def _compiled_checks(node: cst.Assert, hit: Hit, editor: Editor) -> list[str]:
+def compiled_checks(node: cst.Assert, hit: Hit, editor: Editor) -> list[str]:
     """One assert for each operand of ``and``, in order: Python operands stay Python."""
     message = constant_text(node.msg, editor) if node.msg is not None else ""
     if node.msg is not None and not message:

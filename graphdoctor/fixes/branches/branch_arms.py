@@ -211,6 +211,11 @@ def does(statement: cst.CSTNode) -> str:
         cst.AugAssign: "changes a value in place",
         cst.Expr: "runs a call",
         cst.If: "branches again",
+        cst.For: "loops",
+        cst.While: "loops",
+        cst.With: "enters a context",
+        cst.Import: "imports a module",
+        cst.ImportFrom: "imports a module",
     }
     return verbs.get(type(statement), "does something")
 

@@ -15,6 +15,7 @@ from graphdoctor.fixes.analysis.attribute_writes import in_constructor, writes
 from graphdoctor.fixes.analysis.conditions import conjuncts
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.try_blocks import unhandled
+from graphdoctor.fixes.analysis.types import is_tensor_like
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -37,6 +38,9 @@ def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("This is no branch on a flag.")
     operands = conjuncts(branch.test)
     tested = [(number, *found) for number, o in enumerate(operands) if (found := _flag(o)) is not None]
+    if len(tested) > 1:
+        # Beside the flag, Python may ask for one of its own, such as ``self.training``.
+        tested = [found for found in tested if not _is_of_python(operands[found[0]], hit, editor)]
     if len(tested) != 1:
         raise Refuse("the branch does not test one flag of the module")
     number, flag, is_negated = tested[0]
@@ -68,6 +72,11 @@ def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         "is not: make the first call before the model is compiled."
     )
     return FixPlan(tuple(edits), "unsafe", reason, known=("compile",))
+
+
+def _is_of_python(operand: cst.BaseExpression, hit: Hit, editor: Editor) -> bool:
+    """Whether ``operand`` is an attribute alone that is no tensor."""
+    return isinstance(operand, cst.Attribute) and operand is not hit.place and not is_tensor_like(operand, editor)
 
 
 def _flag(test: cst.BaseExpression) -> tuple[cst.Attribute, bool] | None:

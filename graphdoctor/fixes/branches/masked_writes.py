@@ -2,6 +2,7 @@
 
 The test saves work where nothing is selected, and depends on data. A write by a mask that is nowhere true writes
 nothing. ``y[m] = rows`` becomes ``y.masked_scatter_(m[..., None], rows)``, which takes rows that nothing asks for.
+What is written to may be copied first, ``y = y.clone()``: the copy is made in each call then.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _ROWS = (
     "selects, the first ones are, and nothing raises."
 )
 _REASON = "The selected elements are written without a test: where there are none, autograd still counts a write."
+_COPY = (
+    " `{name}` is copied in each call, also where nothing is selected: a later write no longer shows in the original."
+)
 
 
 def write_by_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -38,13 +42,28 @@ def write_by_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     body = list(statements(branch.body))
     if not _is_scalar_write(body[-1], editor):
         return _write_rows(branch, mask, editor)
-    targets = frozenset(_written(statement, mask, editor) for statement in body)
-    if len(body) > 1 and names(mask) & targets:
+    copied = [name for name in map(_copied, body) if name]
+    writes = [statement for statement in body if not _copied(statement)]
+    targets = frozenset(_written(statement, mask, editor) for statement in writes)
+    if len(writes) > 1 and names(mask) & targets:
         raise Refuse("the branch changes what its mask is made of")
+    if not targets.issuperset(copied) or any(map(_copied, body[len(copied) :])):
+        raise Refuse("the branch copies more than what it writes to")
     indent = editor.indent_of(branch)
     lines = [text for _, text in editor.module.comments(branch)]
     lines += [editor.dedented(statement, indent) for statement in body]
-    return FixPlan((editor.replace(branch, editor.lines(indent, *lines)),), "unsafe", _REASON)
+    reason = _REASON + "".join(_COPY.format(name=name) for name in copied)
+    return FixPlan((editor.replace(branch, editor.lines(indent, *lines)),), "unsafe", reason)
+
+
+def _copied(statement: cst.CSTNode) -> str:
+    """``y`` of ``y = y.clone()``; empty for anything else."""
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
+    call = statement.value if isinstance(statement, cst.Assign) else None
+    if not isinstance(target, cst.Name) or not isinstance(call, cst.Call) or called(call) != "clone" or call.args:
+        return ""
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    return target.value if isinstance(owner, cst.Name) and owner.value == target.value else ""
 
 
 def _is_scalar_write(statement: cst.CSTNode, editor: Editor) -> bool:
@@ -66,7 +85,12 @@ def _write_rows(branch: cst.If, mask: cst.BaseExpression, editor: Editor) -> Fix
     if len(target.slice) != 1 or not isinstance(target.value, cst.Name):
         raise Refuse("what is written to is no plain name")
     indent, lines, ran = editor.indent_of(branch), [text for _, text in editor.module.comments(branch)], []
+    copies = ""
     for helper in helpers:
+        if _copied(helper) == target.value.value and not copies:
+            lines.append(editor.dedented(helper, indent))
+            copies = _COPY.format(name=target.value.value)
+            continue
         name = helper.targets[0].target if isinstance(helper, cst.Assign) and len(helper.targets) == 1 else None
         if not isinstance(helper, cst.Assign) or not isinstance(name, cst.Name):
             raise Refuse("the branch does more than write rows where its mask is true")
@@ -79,7 +103,7 @@ def _write_rows(branch: cst.If, mask: cst.BaseExpression, editor: Editor) -> Fix
     ran.append(editor.code(last.value))
     over = _over(mask, target.value, last.value, editor)
     lines.append(f"{target.value.value}.masked_scatter_({over}, {editor.code(last.value)})")
-    reason = _ROWS.format(codes=f"`{'` and `'.join(ran)}` run{'s' if len(ran) == 1 else ''}")
+    reason = _ROWS.format(codes=f"`{'` and `'.join(ran)}` run{'s' if len(ran) == 1 else ''}") + copies
     edit = editor.replace(branch, editor.lines(indent, *lines))
     return FixPlan((edit,), "unsafe", reason, known=("zero_gradients",))
 

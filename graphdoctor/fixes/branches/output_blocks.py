@@ -87,9 +87,21 @@ def _lost_of(body: cst.BaseSuite, editor: Editor) -> list[str]:
             if not isinstance(target, cst.Name) or not branch_arms.is_helper(target.value, body, editor):
                 raise Refuse(f"`{editor.code(target)}` is used outside of the branch")
             lost.append(trace([statement.value], (), called_in(statement.value, editor), editor))
+        elif isinstance(statement, cst.Import) and all(_is_quiet(n, body, editor) for n in statement.names):
+            continue
         elif not isinstance(statement, cst.Pass):
             raise Refuse(f"a side {branch_arms.does(statement)}")
     return lost
+
+
+#: Modules of Python that do nothing else when they are imported, and that the program has loaded anyway.
+_QUIET = ("logging", "math", "os", "sys", "time", "warnings")
+
+
+def _is_quiet(imported: cst.ImportAlias, body: cst.BaseSuite, editor: Editor) -> bool:
+    """``import warnings`` where it is used: of a module that has long been loaded, and under a name of the block."""
+    name = imported.evaluated_alias or imported.evaluated_name
+    return imported.evaluated_name in _QUIET and branch_arms.is_helper(name, body, editor)
 
 
 def called_in(code: cst.CSTNode, editor: Editor) -> list[ArgumentCall]:

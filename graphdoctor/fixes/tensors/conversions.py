@@ -18,6 +18,7 @@ from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO
 from graphdoctor.model.findings import Known
 from graphdoctor.static.domain.events import Convert
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _KEPT = (
@@ -46,7 +47,7 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     try:
         if isinstance(hit.event, Convert):
             only_tensor(receiver, hit.event.value, editor)
-        kind, text = Types(editor, hit).kind(receiver), _tensor_text(receiver, editor)
+        kind, text = Types(editor, hit).kind(receiver), _number_text(receiver, editor)
         if called(call) == "int":
             unhandled(call, editor)
             text = f"{text}.long()" if kind == "bool" else f"torch.trunc({text})"
@@ -76,7 +77,7 @@ def torch_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal(f"`{editor.code(first)}` is not known to be a tensor.")
     if name in ("atan2", "hypot") and not is_tensor_like(others[0], editor):
         return Refusal(f"`torch.{name}` takes no number.")
-    tensor, rest = _tensor_text(first, editor), "".join(f", {editor.code(other)}" for other in others)
+    tensor, rest = _number_text(first, editor), "".join(f", {editor.code(other)}" for other in others)
     flow, known = _followed(hit, editor, lambda flow: flow.math(call, name, tensor, rest))
     precision = "the precision of the tensor" if known else "64 bits like the number"
     reason = f"{_KEPT} It has {precision}, and is NaN where math raises an error."
@@ -167,6 +168,12 @@ def _reduced(node: cst.BaseExpression | None, editor: Editor) -> tuple[cst.BaseE
         return None, ""
     is_array = isinstance(array, cst.Call) and called(array) == "numpy" and isinstance(array.func, cst.Attribute)
     return (array.func.value, name) if is_array else (None, "")  # type: ignore[attr-defined]
+
+
+def _number_text(receiver: cst.BaseExpression, editor: Editor) -> str:
+    """The one number of a tensor, as a 0-d tensor: ``torch.clamp(count, min=1).item()`` may be that of a vector."""
+    tensor, text = tensor_of(editor.value(receiver)), _tensor_text(receiver, editor)
+    return f"{text}.reshape(())" if tensor is not None and tensor.ndim else text
 
 
 def _tensor_text(receiver: cst.BaseExpression, editor: Editor) -> str:

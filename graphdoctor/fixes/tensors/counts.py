@@ -50,12 +50,34 @@ def count_into(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if any(not is_pure(c, editor) for c in calls(given["input"])):
         raise Refuse(f"`{numbers}` would be computed more than once")
     length = editor.code(given["minlength"])
-    text = (
-        f"{numbers}.new_zeros({length}, dtype=torch.int64)"
-        f".scatter_add_(0, {numbers}.long(), torch.ones_like({numbers}, dtype=torch.int64))"
-    )
-    edits = (*editor.torch_import(call), editor.replace(call, text))
+    imports, line = editor.torch_import(call), editor.parent(editor.statement_of(call))
+    if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and _runs_first(call, editor):
+        name = editor.fresh("indices")
+        text = f"{name}.new_zeros({length}).scatter_add_(0, {name}, torch.ones_like({name}))"
+        above = editor.lines(editor.indent_of(line), f"{name} = {numbers}.long()", "")
+        edits = (*imports, editor.insert_before(line.body[0], above), editor.replace(call, text))
+    else:
+        text = (
+            f"{numbers}.new_zeros({length}, dtype=torch.int64)"
+            f".scatter_add_(0, {numbers}.long(), torch.ones_like({numbers}, dtype=torch.int64))"
+        )
+        edits = (*imports, editor.replace(call, text))
     return FixPlan(edits, "unsafe", _REASON.format(length=length))
+
+
+def _runs_first(call: cst.Call, editor: Editor) -> bool:
+    """Whether nothing that could change what it counts is computed before ``call`` in its statement."""
+    inner: cst.CSTNode = call
+    for outer in editor.ancestors(call):
+        if isinstance(outer, (cst.Assign, cst.Return)):
+            return outer.value is inner
+        is_first = (isinstance(outer, cst.Attribute) and outer.value is inner) or (
+            isinstance(outer, cst.Call) and outer.func is inner
+        )
+        if not is_first and not (isinstance(outer, cst.BinaryOperation) and outer.left is inner):
+            return False
+        inner = outer
+    return False
 
 
 def count_distinct(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -14,6 +14,7 @@ from graphdoctor.fixes.branches.finite_gradients import is_root
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
@@ -24,6 +25,7 @@ _OPERATORS = {
 #: The value in the places that the mask leaves out, with which the reduction gives the same.
 _NEUTRAL = {"sum": "0", "prod": "1", "any": "False", "all": "True"}
 _NEUTRALISED = "The reduction runs over all elements, with those outside the mask neutral."
+_EXTREME = " Where the mask selects nothing, the result is what stands there, and nothing raises."
 _MEAN = (
     f"{_NEUTRALISED} The mean is a sum divided by a count; of many large numbers in float16 the sum may be infinite."
 )
@@ -106,17 +108,24 @@ def reduce_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     elif name:
         raise Refuse(f"`{name}` is reduced in more than one way, or not by a sum; write each reduction with the mask")
     else:
-        edits.append(editor.replace(reductions[0], _reduced(called(reductions[0]), condition, source)))
-    return FixPlan(tuple(edits), "unsafe", _MEAN if "mean" in map(called, reductions) else _NEUTRALISED)
+        known = tensor_of(editor.value(tensor))
+        text = _reduced(called(reductions[0]), condition, source, known.dtype if known is not None else None)
+        edits.append(editor.replace(reductions[0], text))
+    reason = _MEAN if "mean" in kinds else _NEUTRALISED
+    return FixPlan(tuple(edits), "unsafe", reason if kinds <= {*_NEUTRAL, "mean"} else reason + _EXTREME)
 
 
-def _reduced(name: str, mask: str, tensor: str) -> str:
+def _reduced(name: str, mask: str, tensor: str, dtype: str | None) -> str:
     if name in _NEUTRAL:
         return f"torch.where({mask}, {tensor}, {_NEUTRAL[name]}).{name}()"
     if name == "mean":
         return f"(torch.where({mask}, {tensor}, 0).sum() / {tight(mask)}.expand_as({tensor}).sum())"
-    sign = "-" if name in ("max", "amax") else ""
-    return f"torch.where({mask}, {tensor}, {sign}torch.inf).{name}()"
+    if dtype == "bool":
+        raise Refuse(f"`{name}` of what a mask selects has no form with the full shape")
+    is_max = name in ("max", "amax")
+    limit = f"torch.iinfo({tight(tensor)}.dtype).{'min' if is_max else 'max'}"
+    neutral = limit if dtype == "int" else f"{'-' if is_max else ''}torch.inf"
+    return f"torch.where({mask}, {tensor}, {neutral}).{name}()"
 
 
 def _reduction(read: cst.CSTNode, editor: Editor) -> cst.Call:

@@ -6,7 +6,7 @@ And texts of which it is a part: what is shown, and the messages of errors.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import libcst as cst
@@ -193,13 +193,35 @@ def target_beside(argument: cst.Arg, call: cst.Call, loop: cst.For | cst.CompFor
 
 def reading_it(statement: cst.Expr, name: cst.Name, text: str, editor: Editor) -> str:
     """``statement`` with the number of the 0-d tensor ``text`` in place of ``name``."""
+    read = [shown for shown in editor.mentions(statement, name.value) if not editor.is_label(shown)]
+    return with_numbers(statement, read, text)
+
+
+def with_numbers(statement: cst.BaseSmallStatement, read: Iterable[cst.Name], text: str = "") -> str:
+    """``statement`` with numbers in place of the names ``read`` of 0-d tensors, which are ``text`` if it is given."""
     # The semicolon after a statement is a part of its node, and not of its code.
-    changed: cst.CSTNode = statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
-    for shown in editor.mentions(statement, name.value):
-        if not editor.is_label(shown):
-            replaced = changed.deep_replace(shown, cst.parse_expression(f"{text}.item()"))
-            changed = replaced if isinstance(replaced, cst.CSTNode) else changed
+    whole = statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+    changed = whole.visit(_Reading({name: cst.parse_expression(f"{text or name.value}.item()") for name in read}))
+    assert isinstance(changed, cst.CSTNode)
     return cst.Module([]).code_for_node(changed)
+
+
+class _Reading(cst.CSTTransformer):
+    """Puts the expressions of a table in the places of its names."""
+
+    def __init__(self, numbers: Mapping[cst.Name, cst.BaseExpression]) -> None:
+        super().__init__()
+        self._numbers = numbers
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        return self._numbers.get(original_node, updated_node)
+
+
+def shown_in_message(node: cst.Assert, held: set[str], editor: Editor) -> list[cst.Name]:
+    """The names ``held`` that the message of an assert reads."""
+    if node.msg is None:
+        return []
+    return [name for each in sorted(held) for name in editor.mentions(node.msg, each) if not editor.is_label(name)]
 
 
 def check_shown(node: cst.BaseExpression, call: cst.Call, editor: Editor) -> None:

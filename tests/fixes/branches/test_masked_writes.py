@@ -19,6 +19,8 @@ REWRITTEN = {
     "the mask in place": "if torch.isnan(x).any():\n    x[torch.isnan(x)] = -1\nreturn x",
     "its opposite": "keep = x <= 0.5\nif not keep.all():\n    y[~keep] = 0.0\nreturn y",
     "a count": "m = x > 0.5\nif m.sum() > 0:\n    y.masked_fill_(m, float('-inf'))\nreturn y",
+    "a copy": "m = x > 0.5\nz = y\nif m.any():\n    z = z.clone()\n    z[m] = 0.0\nreturn z, y",
+    "a copy of what the mask is made of": "if torch.isnan(x).any():\n    x = x.clone()\n    x[torch.isnan(x)] = -1\nreturn x",
     "a function of torch": "m = x > 0.5\nif bool(torch.any(m)):\n    y[..., m] = 2\n    x[m] = torch.finfo(x.dtype).max\nreturn y, x",
 }
 
@@ -58,6 +60,7 @@ class Net(torch.nn.Module):
         embeds = self.embed(ids)
         mask = ids == 7
         if mask.any():
+            embeds = embeds.clone()
             # One row for each placeholder.
             rows = self.project(images)
             embeds[mask] = rows.view(-1, 2)
@@ -116,6 +119,15 @@ REFUSED = {
         "z = torch.ones(3)\nm = z > 0.5\nif m.any():\n    z[m] = torch.ones(2, 3)\nreturn z",
         "what is written is no row for each selected place",
     ),
+    "a copy of another object": (
+        "m = x > 0.5\nif m.any():\n    x = x.clone()\n    y[m] = 0.0\nreturn x + y",
+        "the branch copies more than what it writes to",
+    ),
+    "a copy after the first write": (
+        "m = x > 0.5\nif m.any():\n    y[m] = 0.0\n    y = y.clone()\n    y[m] = 1.0\nreturn y",
+        "the branch copies more than what it writes to",
+    ),
+    "a copy of another": ("m = x > 0.5\nif m.any():\n    y = x.clone()\n    y[m] = 0.0\nreturn y", MORE),
     "a part of another object": (
         "m = x > 0.5\nif m.any():\n    y.data[m] = 0.0\nreturn y", "what is written to is no plain name"
     ),

@@ -25,6 +25,7 @@ def plan_of(make: Any, body: str) -> Any:
 
 
 GUARDED = {
+    "an import": "y = x * 2\nif y.max() > 1:\n    import sys, math as m\n    print(m.pi, file=sys.stdout)\nreturn y",
     "one call": "y = x * 2\nif torch.isnan(y).any():\n    print('nan')\nreturn y",
     "several statements": "y = x * 2\nif y.max() > 1:\n    rows = y.shape[0]\n    print(rows)\n    warnings.warn('a')\nreturn y",
     "two sides": "y = x * 2\nif y.max() > 1:\n    print('a')\nelse:\n    print('b')\nreturn y",
@@ -57,6 +58,8 @@ def test_what_does_more_than_write_is_unsafe_or_refused(make: Any) -> None:
         "y = x * 2\nif y.max() > next(ITEMS):\n    y.zero_()\nreturn y",
         "y = x * 2\nif y.max() > 1:\n    rows = 1\n    print(rows)\nelse:\n    rows = 2\nreturn y * rows",
         "y = x * 2\nif y.max() > 1:\n    print('a')\n    return x\nreturn y",
+        "y = x * 2\nif y.max() > 1:\n    import antigravity\n    print('a')\nreturn y",
+        "y = x * 2\nif y.max() > 1:\n    import os, math\n    print(os.name)\nreturn y * math.pi",
     ):
         with pytest.raises(Refuse):
             plan_of(make, body)

@@ -143,6 +143,8 @@ TABLE: list[Row] = [
      "`k` has no value before the loop and is read after it."),
     # Flags of the first call.
     (take_as_set, "x = x.any()", CALL, BOOL, "This is no branch on a flag."),
+    (take_as_set, FLAG + "if self.training and self.ready:\n            return x\n        self.ready.copy_(x.any())\n",
+     (cst.Attribute, "self.ready"), BOOL, "`ready` is set to what data decides."),
     (take_as_set, "if x.any():\n    pass", CALL, BOOL, "The branch does not test one flag of the module."),
     (take_as_set, FLAG + "if x.any() and self.ready:\n            return x\n", (cst.Call, "x.any"), BOOL,
      "The branch tests more than a flag of the module."),

@@ -109,7 +109,11 @@ FORMS = {
         "            parts = parts + torch.where((expert_of_row == i)[:, None], expert(cut), 0)\n        whole = parts\n"),
     "load": (
         START + "load = torch.bincount(ids.flatten(), minlength=4)\nreturn x * load.sum()\n",
-        "load = ids.flatten().new_zeros(4, dtype=torch.int64).scatter_add_("),
+        "indices = ids.flatten().long()\n"
+        "        load = indices.new_zeros(4).scatter_add_(0, indices, torch.ones_like(indices))"),
+    "load beside others": (
+        START + "return x * (x.size(0) + torch.bincount(ids.flatten(), minlength=4)).sum()\n",
+        "ids.flatten().new_zeros(4, dtype=torch.int64).scatter_add_("),
 }  # fmt: skip
 TAIL = """\
 

@@ -10,7 +10,7 @@ import pytest
 from graphdoctor.fixes.forms.copies import clone_tensor
 from graphdoctor.fixes.tensors.conversions import keep_tensor
 from graphdoctor.static.domain.values import Tensor
-from graphdoctor.static.rule import FixPlan
+from graphdoctor.static.rule import FixPlan, Refusal
 
 HEAD = "import copy\nimport torch\n\n\ndef f(x, flag=True):\n"
 
@@ -41,6 +41,10 @@ def source_of(body: str) -> str:
         ("s = x.max().item()\nreturn x.clamp(-s, s) / s", ".item"),
         ("s = x.mean().item()\nreturn torch.clamp(x, min=s * 0.5, max=s)", ".item"),
         ("s = x.max()\ns = float(s)\nreturn x / s", "float"),
+        ('s = x.max().item()\nassert s < len(x), f"{s} and {s:.1f} of {len(x)}"\nreturn x + 1', ".item"),
+        ('s = x.max().item()\nassert 0 < s, (\n    "%s of "\n    "%s" % (s, s)\n)\nreturn x + s', ".item"),
+        ("s = torch.clamp(torch.tensor([0.5]), min=1).item()\nreturn x.sum() / s", ".item"),
+        ('s = x.max().item()\nok = s > 0\nassert ok, "negative"\nreturn x / s', ".item"),
     ],
 )
 def test_kept_tensor_gives_the_same_in_one_graph(make: Any, runner: Any, body: str, marker: str) -> None:
@@ -73,6 +77,32 @@ def test_a_bound_beside_nan_is_what_python_gives(make: Any, runner: Any, body: s
         assert results[0] == results[1]
         if value == value:
             assert torch.equal(runner.eager(after, x), runner.eager(source, x))
+
+
+@pytest.mark.parametrize(
+    ("statement", "after"),
+    [
+        ('assert s > 0, "negative"', ['assert s > 0, "negative"']),
+        ("ok = s < 3\nassert ok", ["ok = s < 3", "assert ok"]),
+        (
+            'assert s > 0, f"{s} of {s + len(x)}"',
+            [
+                "if torch.compiler.is_compiling():",
+                '    assert s > 0, "`s` of `s + len(x)`"',
+                "else:",
+                '    assert s > 0, f"{s.item()} of {s.item() + len(x)}"',
+            ],
+        ),
+    ],
+)
+def test_an_assert_shows_the_number_in_eager(make: Any, statement: str, after: list[str]) -> None:
+    case = make(source_of(f"s = x.max().item()\n{statement}\nreturn x"), marker=".item")
+    assert case.after(keep_tensor).splitlines()[5:-1] == [f"    {line}" for line in ("s = x.max().detach()", *after)]
+
+
+def test_an_assert_of_something_else_keeps_the_number(make: Any) -> None:
+    body = 's = x.max().item()\nassert len(x) > 1, f"{s}"\nreturn x'
+    assert isinstance(make(source_of(body), marker=".item").run(keep_tensor), Refusal)
 
 
 def test_dropping_the_call_is_unsafe(make: Any) -> None:

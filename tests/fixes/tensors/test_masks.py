@@ -203,7 +203,7 @@ def test_a_row_without_a_name_is_reduced(fixed: Any, runner: Any) -> None:
     import torch
 
     after = fixed(HARDEST, unsafe=True).text
-    assert "torch.where(same[(...,) + (None,) * (dist[i].ndim - same.ndim)], dist[i], -torch.inf).max()" in after
+    assert "torch.where(same, dist[i], -torch.inf).max()" in after
     x = torch.rand(4, 2)
     for labels in ([0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 0, 1]):
         y = torch.tensor(labels)
@@ -211,3 +211,23 @@ def test_a_row_without_a_name_is_reduced(fixed: Any, runner: Any) -> None:
         torch.testing.assert_close(runner.eager(after, x, y), expected)
         result = runner.compiled(after, x, y, fullgraph=True)
         torch.testing.assert_close(result.value, expected)
+
+
+def largest(dtype: str, reduction: str) -> str:
+    lines = (f"x = x.{dtype}()", "m = x > 2", f"return x[m].{reduction}() + y")
+    return "import torch\n\n\n@torch.compile\ndef f(x: torch.Tensor, y: torch.Tensor):\n" + "".join(
+        f"    {line}\n" for line in lines
+    )
+
+
+@pytest.mark.parametrize("reduction", ["max", "amin"])
+def test_the_largest_of_whole_numbers_is_a_whole_number(fixed: Any, runner: Any, reduction: str) -> None:
+    import torch
+
+    source = largest("long", reduction)
+    after = fixed(source, unsafe=True).text
+    assert "torch.iinfo(x.dtype)" in after and "inf)" not in after
+    x, y = torch.arange(6), torch.tensor(1)
+    one, other = (runner.eager(text.replace("@torch.compile\n", ""), x, y) for text in (source, after))
+    assert torch.equal(one, other) and one.dtype == other.dtype
+    assert "inf" not in fixed(largest("bool", reduction), unsafe=True).text

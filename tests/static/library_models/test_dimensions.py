@@ -27,7 +27,9 @@ torch = pytest.importorskip("torch")
         ("torch.mean(x, 1)", True),
         ("x.sum((1, 2))", True),
         ("x.amax(dim=[0, 1, 2, 3])", True),
-        ("x.sum(1, keepdim=True)", False),
+        ("x.sum(1, keepdim=True)", True),
+        ("x.max(1, keepdim=True)[1]", True),
+        ("x.argmax(1, keepdim=b > 1)", False),
         ("x.sum(dtype=torch.float64)", True),
         ("x.argmax(-1)", True),
         ("torch.max(x, x)", False),
@@ -42,6 +44,17 @@ torch = pytest.importorskip("torch")
         ("torch.cartesian_prod(torch.arange(b), torch.arange(n))", True),
         ("torch.cartesian_prod(torch.arange(n))", False),
         ("torch.combinations(torch.arange(n))", True),
+        ("torch.cat([x, x.sum(1, keepdim=True)], 1)", True),
+        ("torch.cat([x, torch.zeros(0)])", False),
+        ("torch.stack([x.mean(1) for _ in range(b)])", True),
+        ("torch.stack([x, x[:1].expand_as(x)])", False),
+        ("x[0, 0].mm(x[0, 1].t())", True),
+        ("x[0].bmm(x[1].transpose(1, 2))", True),
+        ("torch.cdist(x, x)", True),
+        ("x[0, 0, 0].expand(b, n, 5)", True),
+        ("x[0].eq(x)", True),
+        ("torch.where(x[0] > 0, x, 0.0)", True),
+        ("torch.max(x, x.mean())", False),
     ],
 )
 def test_dimensions_are_those_of_torch(events, expression, known):
@@ -78,3 +91,32 @@ def test_an_element_of_an_order_is_a_number_where_the_shape_was_unpacked(tmp_pat
     file.write_text(ORDER.format(index=index))
     assert [f.rule for f in analyse([(file, file.name)]).findings if f.severity == "error"] == ["GD215"] * breaks
     assert splits(file.read_text(), "f", torch.rand(2, 3, 4, 5)) is breaks
+
+
+GROWN = """\
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x, p):
+    n = x.shape[1]
+    x = torch.cat([x, {new}], 1)
+    token = x[0, n]
+    return p[0, token]
+
+
+def graphdoctor_target():
+    return f, (torch.randint(0, 9, (1, 6)), torch.rand(1, 9))
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "severity"), [("p.argmax(-1, keepdim=True)", ["error"]), ("p.flatten(1).argmax(-1, keepdim=True)", [])]
+)
+def test_an_element_of_what_was_joined_is_a_number(tmp_path, splits, new, severity):
+    """Where the source does not show that it is one, only a run says so."""
+    file = tmp_path / "draft.py"
+    file.write_text(GROWN.format(new=new))
+    found = [f for f in analyse([(file, file.name)]).findings if f.rule == "GD215"]
+    assert [f.severity for f in found if f.confidence != "possible"] == severity and found
+    assert splits(file.read_text(), "f", torch.randint(0, 9, (1, 6)), torch.rand(1, 9))

@@ -10,9 +10,17 @@ from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Va
 
 #: Functions whose result has as many dimensions as their operand, but other sizes or another dtype.
 _SAME = torch_tables.words(
-    "transpose swapaxes swapdims movedim moveaxis conj real imag angle gather index_select narrow "
+    "transpose t cdist swapaxes swapdims movedim moveaxis conj real imag angle gather index_select narrow "
     "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift"
 )
+
+#: Operators on two tensors or more, element by element.
+_BROADCAST = torch_tables.words(
+    "eq ne lt le gt ge add sub mul div maximum minimum logical_and logical_or logical_xor where"
+)
+
+#: Products of matrices, and of batches of them.
+_PRODUCTS = {"mm": 2, "addmm": 2, "outer": 2, "bmm": 3, "baddbmm": 3}
 
 #: Reductions whose first argument after the tensor is one dimension or several.
 _ALONG = torch_tables.words("sum mean prod max min median amax amin any all argmax argmin logsumexp nansum nanmean")
@@ -35,12 +43,33 @@ def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs
         found = tensor_of(args[1])
         is_number = isinstance(args[1], (Const, PythonValue))
         return found.ndim if found is not None else 0 if is_number else None
-    if name in ("permute", "view", "reshape"):
+    if name in ("permute", "view", "reshape", "expand", "broadcast_to"):
         return _spelled(args[1:]) if not kwargs else None
+    if name in _PRODUCTS:
+        return _PRODUCTS[name]
     if name in torch_tables.SIZED and "size" not in kwargs:
         # One by one: ``torch.zeros(2, n)``, but not ``torch.zeros(shape)``.
         return len(args) if len(args) > 1 and not any(isinstance(a, Seq) for a in args) else None
+    if name in ("cat", "concat", "concatenate", "stack") and args:
+        joined = _in_common(args[0])
+        return joined if joined is None or name != "stack" else joined + 1
+    if name in _BROADCAST and len(args) > 1:
+        return _of_largest(args)
     return None if operand is None or operand.ndim is None else _of_operand(name, operand.ndim, args, kwargs)
+
+
+def _of_largest(operands: tuple[Value, ...]) -> int | None:
+    """The number of dimensions that operands give together: that of the one with the most."""
+    numbers = [v.ndim if isinstance(v, Tensor) else 0 if _is_number(v) else None for v in operands]
+    known = [number for number in numbers if number is not None]
+    return max(known) if len(known) == len(numbers) else None
+
+
+def _in_common(joined: Value) -> int | None:
+    """The number of dimensions of all tensors in a list; ``cat`` also takes an empty vector beside others."""
+    items = (joined.items or (joined.element,)) if isinstance(joined, Seq) else ()
+    numbers = {item.ndim if isinstance(item, Tensor) else None for item in items}
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 #: Functions of numpy whose arrays have one dimension.
@@ -92,6 +121,8 @@ def along(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Ma
         return None
     if name in ("sort", "topk", "cummax", "cummin"):
         return operand.ndim
+    if kwargs.get("keepdim") == Const(True):
+        return operand.ndim
     leaves_one_out = name in torch_tables.PAIR_WITH_DIM and len(args) <= 2 and "keepdim" not in kwargs
     return max(operand.ndim - 1, 0) if leaves_one_out else None
 
@@ -101,6 +132,8 @@ def _of_operand(name: str, ndim: int, args: tuple[Value, ...], kwargs: Mapping[s
         return ndim
     if name == "unsqueeze":
         return ndim + 1
+    if name in _ALONG and kwargs.get("keepdim") == Const(True):
+        return ndim
     if name in _ALONG and len(args) <= 2 and kwargs.keys() <= {"dim", "axis", "dtype"}:
         found = next((kwargs[key] for key in ("dim", "axis") if key in kwargs), args[1] if len(args) > 1 else None)
         left_out = len(found.items) if isinstance(found, Seq) and found.items is not None else int(_is_int(found))
