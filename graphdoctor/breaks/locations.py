@@ -68,19 +68,7 @@ class Places:
 
     def kind(self, path: str) -> Kind:
         """Whose code ``path`` is."""
-        for folder in self.own:
-            if _under(path, folder) and not is_installed(os.path.relpath(path, folder)):
-                return "own"
-        if path.startswith("<"):
-            return kind_without_file(path)
-        if _under(path, self.torch):
-            return "torch"
-        if is_installed(path):
-            return "third-party"
-        if any(_under(path, folder) for folder in self.library):
-            return "library"
-        # A checkout that is imported from elsewhere is the user's own, too.
-        return "third-party" if any(map(_holds_packages, PurePath(path).parents)) else "own"
+        return _kind(self, path)
 
     def innermost(self, frames: Sequence[tuple[str, int]]) -> tuple[str, int] | None:
         """Of files with lines, outermost first: the last that is the user's own, else that of a package."""
@@ -93,6 +81,24 @@ class Places:
     def is_tool(self, path: str) -> bool:
         """True for this tool's own frames."""
         return _under(path, self.tool)
+
+
+@lru_cache(maxsize=1 << 14)
+def _kind(places: Places, path: str) -> Kind:
+    # Asked for each module that is imported, a few thousand, several times in a run.
+    for folder in places.own:
+        if _under(path, folder) and not is_installed(os.path.relpath(path, folder)):
+            return "own"
+    if path.startswith("<"):
+        return kind_without_file(path)
+    if _under(path, places.torch):
+        return "torch"
+    if is_installed(path):
+        return "third-party"
+    if any(_under(path, folder) for folder in places.library):
+        return "library"
+    # A checkout that is imported from elsewhere is the user's own, too.
+    return "third-party" if any(map(_holds_packages, PurePath(path).parents)) else "own"
 
 
 def without_site(path: str) -> str:
@@ -166,7 +172,7 @@ def _under(path: str, folder: str) -> bool:
 
 def is_installed(path: str) -> bool:
     """Whether ``path`` lies in a folder of installed packages."""
-    return any(part in _SITE for part in PurePath(path).parts)
+    return not set(_SITE).isdisjoint(path.replace(os.sep, "/").split("/"))
 
 
 @lru_cache(maxsize=4096)

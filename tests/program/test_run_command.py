@@ -61,8 +61,10 @@ def report_of(file: Path) -> dict[str, Any]:
     return dict(json.loads(file.read_text()))
 
 
-def places(report: dict[str, Any]) -> list[tuple[str, str, int, str]]:
-    return sorted((f["rule"], f["path"], f["line"], f["status"]) for f in report["findings"])
+def places(report: dict[str, Any], path: str = "") -> list[tuple[str, str, int, str]]:
+    """The findings, or those of one file."""
+    found = sorted((f["rule"], f["path"], f["line"], f["status"]) for f in report["findings"])
+    return [place for place in found if path in ("", place[1])]
 
 
 def with_path(*folders: Path) -> dict[str, str]:
@@ -149,20 +151,16 @@ main()
 
 
 def test_what_a_function_that_was_given_up_calls_is_compiled_alone_because_of_its_break(
-    graphdoctor: Command, tmp_path: Path
+    not_training: dict[str, Any],
 ) -> None:
-    program(tmp_path, GIVEN_UP)
-    _, report = run(graphdoctor, tmp_path, "train.py")
-    (finding,) = report["findings"]
+    (finding,) = [finding for finding in not_training["findings"] if finding["path"] == "given_up.py"]
     line = GIVEN_UP.splitlines().index("            if x.mean() > 0:") + 1
     assert (finding["line"], finding["dropped"]) == (line, ["Net.forward"])
-    advice = {(entry["name"], entry["kind"]): entry["remedy"] for entry in report["dynamic"][0]["recompiles"]}
+    advice = {(entry["name"], entry["kind"]): entry["remedy"] for entry in not_training["dynamic"][0]["recompiles"]}
     grown = advice.pop(("kept", "length"))
     assert grown == "let nothing grow in compiled code: return the value, and append it in the calling code"
     assert {name for name, _ in advice} == {"x", "y", "self.scale.p"}
-    advised = (
-        f"remove the graph break at train.py:{line}: because of it the function is compiled separately, once for each "
-    )
+    advised = f"remove the graph break at given_up.py:{line}: because of it the function is compiled separately, once for each "
     assert all(remedy.startswith(advised) for remedy in advice.values()), advice
 
 
@@ -189,13 +187,12 @@ for _ in range(2):
 
 
 def test_a_backward_pass_in_compiled_code_is_the_break_that_it_is_without_the_recorder(
-    graphdoctor: Command, tmp_path: Path
+    training: dict[str, Any],
 ) -> None:
-    program(tmp_path, BACKWARD)
-    _, report = run(graphdoctor, tmp_path, "train.py")
-    (ran,) = report["dynamic"]
+    (ran,) = training["dynamic"]
     assert ran["mode"] == "train"
-    assert [(entry["gb_id"], entry["line"]) for entry in ran["breaks"]] == [("GB0123", 8), ("GB0007", 14)]
+    found = [(entry["gb_id"], entry["line"]) for entry in ran["breaks"] if entry["path"] == "backward.py"]
+    assert found == [("GB0123", 8), ("GB0007", 14)]
 
 
 GRADIENT = """\
@@ -213,10 +210,9 @@ step(torch.rand(3, 4))
 """
 
 
-def test_a_gradient_alone_does_not_show_that_the_program_trains(graphdoctor: Command, tmp_path: Path) -> None:
-    program(tmp_path, GRADIENT)
-    _, report = run(graphdoctor, tmp_path, "train.py")
-    assert [ran["mode"] for ran in report["dynamic"]] == ["unknown"]
+def test_a_gradient_alone_does_not_show_that_the_program_trains(not_training: dict[str, Any]) -> None:
+    assert "gradient.py" in {entry["path"] for ran in not_training["dynamic"] for entry in ran["breaks"]}
+    assert [ran["mode"] for ran in not_training["dynamic"]] == ["unknown"]
 
 
 FLAG_OFF = """\
@@ -241,11 +237,9 @@ torch.compile(Net(len(sys.argv) > 1), backend="eager")(torch.rand(2, 4))
 """
 
 
-def test_the_body_of_an_if_in_a_loop_that_is_passed_over_did_not_run(graphdoctor: Command, tmp_path: Path) -> None:
+def test_the_body_of_an_if_in_a_loop_that_is_passed_over_did_not_run(not_training: dict[str, Any]) -> None:
     """The jump back to the loop has the line of the body."""
-    program(tmp_path, FLAG_OFF)
-    _, report = run(graphdoctor, tmp_path, "train.py")
-    assert places(report) == [("GD101", "train.py", 15, "not-reached")]
+    assert places(not_training, "flag_off.py") == [("GD101", "flag_off.py", 15, "not-reached")]
 
 
 LAYER_OF_TORCH = """\
@@ -281,19 +275,44 @@ main()
 """
 
 
-@pytest.mark.parametrize("recorded", [True, False])
-def test_a_break_in_a_layer_of_torch_is_on_the_line_that_calls_the_layer(
-    graphdoctor: Command, tmp_path: Path, recorded: bool
-) -> None:
+#: The line of it that calls the layer, and what is found there.
+CALLS_LAYER = [("GD303", 11, "confirmed")]
+
+
+def test_a_break_in_a_layer_of_torch_is_on_the_line_that_calls_the_layer(training: dict[str, Any]) -> None:
+    assert LAYER_OF_TORCH.splitlines()[10] == "        loss = self.criterion(h, y, n, m)"
+    assert places(training, "layer_of_torch.py") == [
+        (rule, "layer_of_torch.py", line, status) for rule, line, status in CALLS_LAYER
+    ]
+
+
+def test_so_it_is_in_the_trace_of_a_program_that_ran_alone(graphdoctor: Command, tmp_path: Path) -> None:
     file = program(tmp_path, LAYER_OF_TORCH)
-    if recorded:
-        _, report = run(graphdoctor, tmp_path, "train.py")
-    else:
-        env = {**os.environ, "TORCH_TRACE": str(tmp_path / "trace")}
-        subprocess.run([sys.executable, file], env=env, check=True, timeout=100)
-        report = json.loads(graphdoctor("trace", "trace", "--output-format", "json", cwd=tmp_path).stdout)
-    line = LAYER_OF_TORCH.splitlines().index("        loss = self.criterion(h, y, n, m)") + 1
-    assert places(report) == [("GD303", "train.py", line, "confirmed")]
+    env = {**os.environ, "TORCH_TRACE": str(tmp_path / "trace")}
+    subprocess.run([sys.executable, file], env=env, check=True, timeout=100)
+    report = json.loads(graphdoctor("trace", "trace", "--output-format", "json", cwd=tmp_path).stdout)
+    assert places(report) == [(rule, "train.py", line, status) for rule, line, status in CALLS_LAYER]
+
+
+def all_of(graphdoctor: Command, folder: Path, **texts: str) -> dict[str, Any]:
+    """The report of a program that imports files with these texts: each is looked at by itself, torch imported once."""
+    for name, text in texts.items():
+        program(folder, text, f"{name}.py")
+    program(folder, "".join(f"import {name}\n" for name in texts))
+    _, report = run(graphdoctor, folder, "train.py")
+    return report
+
+
+@pytest.fixture(scope="module")
+def not_training(graphdoctor: Command, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("not_training")
+    return all_of(graphdoctor, folder, given_up=GIVEN_UP, gradient=GRADIENT, flag_off=FLAG_OFF)
+
+
+@pytest.fixture(scope="module")
+def training(graphdoctor: Command, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("training")
+    return all_of(graphdoctor, folder, backward=BACKWARD, layer_of_torch=LAYER_OF_TORCH)
 
 
 @pytest.mark.parametrize("as_module", [False, True])

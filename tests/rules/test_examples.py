@@ -24,7 +24,7 @@ RULES = rules()
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.NAME)
 
 #: Rules whose examples run in one process. What ends it, the time limit too, costs the tests of these rules only.
-SHARD = 29
+SHARD = 55
 
 
 @pytest.fixture(scope="module")

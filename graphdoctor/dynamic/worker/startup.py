@@ -24,6 +24,8 @@ def warm_up() -> None:
     """
     import graphdoctor.dynamic.worker.experiment  # noqa: F401
 
+    # Dynamo has the collector look at everything after a compile.
+    gc.freeze()
     if any(getattr(torch.version, accelerator, None) for accelerator in _ACCELERATORS):
         names = in_a_fork(_imported_by_a_compile)
         # Importing may initialise it as well, in some version of torch: then each fork imports for itself.

@@ -57,9 +57,12 @@ def serve(requests: str, descriptor: int) -> None:
     """
     die_with_parent()
     adopt_orphans()
+    # What is imported stays, and the collector would look at it again and again.
+    gc.disable()
     from graphdoctor.dynamic.worker.startup import warm_up
 
     warm_up()
+    gc.enable()
     channel = Channel(descriptor)
     with socket.socket(fileno=int(requests)) as request_socket:
         while True:
@@ -82,8 +85,8 @@ def _work(request: RunRequest, channel: Channel) -> None:
     budget = Budget(request.timeout)
     channel.progress("importing torch")
     # Before sys.path changes: a neighbour of the user's file called random.py must not break torch. All other imports
-    # come before the user's code too, which may change what they need.
-
+    # come before the user's code too, which may change what they need. Without the collector, see ``server``.
+    gc.disable()
     from graphdoctor.dynamic.tracing.backend import CountingBackend, replace_inductor
     from graphdoctor.dynamic.tracing.branch_coverage import record_tests
     from graphdoctor.dynamic.tracing.private_torch import keep_random_state_of_checkpoints, skip_guard_timing
@@ -94,6 +97,8 @@ def _work(request: RunRequest, channel: Channel) -> None:
     from graphdoctor.dynamic.worker.optional_checks import Deeper
     from graphdoctor.dynamic.worker.varied_calls import varied
 
+    gc.freeze()
+    gc.enable()
     places = _places(request)
     try:
         device = devices.device(request.device)
