@@ -131,7 +131,7 @@ def _by_parameter(info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -
             default = info.defaults.get(name, UNKNOWN)
             names[name] = default if _ends_before(default, spread) else spread
         elif "**" in kwargs:
-            names[name] = join(kwargs["**"], info.defaults.get(name, UNKNOWN))
+            names[name] = _unnamed(kwargs["**"], info.defaults.get(name))
         else:
             names[name] = info.defaults.get(name, UNKNOWN)
     for param in params.kwonly_params:
@@ -140,7 +140,7 @@ def _by_parameter(info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -
         if name in kwargs:
             names[name] = _keyword(kwargs[name], info.defaults.get(name))
         else:
-            names[name] = join(kwargs["**"], default) if "**" in kwargs else default
+            names[name] = _unnamed(kwargs["**"], info.defaults.get(name)) if "**" in kwargs else default
     if type(params.star_arg) is cst.Param:
         extra = positional_args[len(positional) :]
         is_counted = spread is None
@@ -151,6 +151,16 @@ def _by_parameter(info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -
         rest = {k: _keyword(v, None) for k, v in kwargs.items() if k not in names and k != "**"}
         names[params.star_kwarg.name.value] = Mapping(tuple(rest.items()), kwargs.get("**"))
     return names
+
+
+def _unnamed(rest: Value, default: Value | None) -> Value:
+    """The value of a parameter that a dict with unknown names may hold, whose values are ``rest``.
+
+    Of a dict that mixes tensors with what is not known, an option of the function may get either, or its default.
+    """
+    if default is not None and any(isinstance(option, Unknown) for option in options(rest)):
+        return join(UNKNOWN, default)
+    return join(rest, UNKNOWN if default is None else default)
 
 
 def _until_star(args: tuple[Value, ...]) -> tuple[tuple[Value, ...], Value | None]:

@@ -1,14 +1,15 @@
 """Branches that only the first call takes: they set what their test finds missing, or clear the flag that they test.
 
 ``if self.table is None: self.table = build()`` and ``if self.first: self.first = False``, and the same with names that
-the function declares global: of a module in use it is not known whether the call that is compiled is its first. A
-sample that the file declares is a fresh module, and there the branch runs, as for an object that the call makes.
+the function declares global, or with ``getattr`` and ``setattr``, as in decorators that keep what a method made: of a
+module in use it is not known whether the call that is compiled is its first. A sample that the file declares is a fresh
+module, and there the branch runs, as for an object that the call makes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import libcst as cst
 
@@ -88,7 +89,7 @@ def _must_be_set(test: cst.BaseExpression) -> list[tuple[str, str]]:
     if type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
         return _place(test.left) if type(part.operator) is cst.IsNot and _is_none(part.comparator) else []
-    if type(test) is cst.Call and type(test.func) is cst.Name and test.func.value == "hasattr":
+    if _is_call_of(test, "hasattr"):
         return _named(test)
     return _must_be_true(test) if type(test) in (cst.Attribute, cst.Name) else []
 
@@ -96,12 +97,18 @@ def _must_be_set(test: cst.BaseExpression) -> list[tuple[str, str]]:
 def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those of ``found`` that outlive the call: attributes, and names that are declared global or nonlocal.
 
-    The attributes of an object that compiled code makes do not.
+    For a local name that is read from an attribute, ``table = self.table``, it is the attribute. The attributes of an
+    object that compiled code makes do not outlive it.
     """
-    scope = interpreter.frame.scope
+    scope, function = interpreter.frame.scope, interpreter.frame.function
+    places = []
+    for receiver, name in found:
+        is_local = not receiver and name not in scope.outer
+        read = next(_stores(function.body, "", name), None) if is_local and function is not None else None
+        places += [(receiver, name)] if read is None else _place(read)
     return [
         (receiver, name)
-        for receiver, name in found
+        for receiver, name in places
         if (name in scope.outer if not receiver else not _made_inside(scope.find(receiver)))
     ]
 
@@ -148,7 +155,7 @@ def _must_be_unset(test: cst.BaseExpression) -> list[tuple[str, str]]:
         return _place(test.left) if missing or chosen else []
     if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
         inner = test.expression
-        if type(inner) is cst.Call and type(inner.func) is cst.Name and inner.func.value == "hasattr":
+        if _is_call_of(inner, "hasattr"):
             return _named(inner)
         return _place(inner)
     return []
@@ -157,14 +164,23 @@ def _must_be_unset(test: cst.BaseExpression) -> list[tuple[str, str]]:
 def _place(node: cst.BaseExpression) -> list[tuple[str, str]]:
     if type(node) is cst.Attribute and type(node.value) is cst.Name:
         return [(node.value.value, node.attr.value)]
+    if _is_call_of(node, "getattr"):
+        return _named(node)
     return [("", node.value)] if type(node) is cst.Name else []
 
 
+def _is_call_of(node: cst.CSTNode, builtin: str) -> TypeGuard[cst.Call]:
+    return type(node) is cst.Call and type(node.func) is cst.Name and node.func.value == builtin
+
+
 def _named(call: cst.Call) -> list[tuple[str, str]]:
-    """The attribute in ``hasattr(self, "table")``."""
-    values = [arg.value for arg in call.args]
-    if len(values) == 2 and isinstance(values[0], cst.Name) and isinstance(values[1], cst.SimpleString):
-        return [(values[0].value, str(values[1].evaluated_value))]
+    """The attribute in ``hasattr(self, "table")``; one that a name chooses, ``getattr(self, key)``, is ``[key]``."""
+    values = [arg.value for arg in call.args[:2]]
+    if len(values) == 2 and isinstance(values[0], cst.Name):
+        if isinstance(values[1], cst.SimpleString):
+            return [(values[0].value, str(values[1].evaluated_value))]
+        if isinstance(values[1], cst.Name):
+            return [(values[0].value, f"[{values[1].value}]")]
     return []
 
 
@@ -176,6 +192,8 @@ def _stores(block: cst.CSTNode, receiver: str, name: str) -> Iterator[cst.BaseEx
                 for part, value in _assigned(target.target, node.value):
                     if (receiver, name) in _place(part):
                         yield value
+        elif _is_call_of(node, "setattr") and len(node.args) == 3 and (receiver, name) in _named(node):
+            yield node.args[2].value
 
 
 def _assigned(

@@ -106,6 +106,8 @@ def _may_be_extension(interpreter: Interpreter, here: ModuleInfo, dotted: str) -
 
 def member(interpreter: Interpreter, base: str, name: str) -> Value:
     """``from base import name``: of a scanned module it is looked up on first use, since most names never are."""
+    # beartype hands on the hints of the standard library, the ones that fit the version of Python.
+    base = "typing" if base == "beartype.typing" else base
     if f"{base}.{name}" == "typing.TYPE_CHECKING":
         return Const(False)
     here = interpreter.frame.module

@@ -53,6 +53,9 @@ def untaken(events, body: str, after: str = "") -> list[bool]:
         "if self.ready:\n    return x\nprint(1)\nself.ready = True",
         "if hasattr(self, 'seen'):\n    return self.seen\nprint(1)\nself.seen = x",
         "if self.table is not None:\n    x = x + self.table\nelse:\n    print(1)\n    self.table = x.sum(0)",
+        "old = self.table\nif old is not None:\n    return old\nprint(1)\nself.table = x.sum(0)",
+        "old = getattr(self, 'table')\nif old is None:\n    print(1)\n    old = x.sum(0)\n    setattr(self, 'table', old)",
+        "old = getattr(self, NAME, None)\nif old is not None:\n    return old\nprint(1)\nsetattr(self, NAME, x.sum(0))",
     ],
 )
 def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body):
@@ -75,6 +78,9 @@ def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body
         "if self.table is not None:\n    x = x + self.table\nprint(1)\nself.table = x.sum(0)",
         "if self.table is not None:\n    return self.table\nprint(1)\nself.table = x.sum(0)\nself.table = None",
         "if self.training:\n    return x\nprint(1)\nself.training = True",
+        "old = self.table\nif old is not None:\n    return old\nprint(1)\nold = x.sum(0)",
+        "kept = x if x.dim() > 2 else None\nold = kept\nif old is not None:\n    return old\nprint(1)\nkept = x.sum(0)",
+        "old = getattr(self, NAME, None)\nif old is not None:\n    return old\nprint(1)\nsetattr(self, OTHER, x)",
     ],
 )
 def test_one_that_later_calls_may_take_again_is_not(events, body):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.events import Call, Truth
 
 NET = """
 from {module} import *
@@ -57,3 +57,27 @@ def test_what_a_file_hands_on_is_what_its_all_names(events, ending, known) -> No
         "from helpers", "import torch\nfrom torch.nn import Module\nfrom helpers"
     )
     assert asked(events(source.replace("F.relu", "scale"), helpers=helpers)) == known
+
+
+CHECKED = """
+from beartype import beartype
+from {module} import List, Optional
+
+import torch
+
+
+@beartype
+def total(first: torch.Tensor, rest: Optional[List[torch.Tensor]] = None):
+    return first if rest is None else first + rest[0]
+
+
+@torch.compile
+def step(x):
+    return total(x)
+"""
+
+
+@pytest.mark.parametrize("module", ["typing", "beartype.typing"])
+def test_hints_that_beartype_hands_on_are_those_of_typing(events, module) -> None:
+    calls = [e for e in events(CHECKED.format(module=module)) if isinstance(e, Call)]
+    assert [e.qualname for e in calls] == ["beartype.beartype.__call__"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphdoctor.static.domain.events import Call, Convert, SetAttr, Truth
+from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Tensor
 
 
@@ -287,3 +288,34 @@ def test_a_buffer_that_is_changed_in_place_stays_one(events):
     )
     stored = [e.receiver for e in found if isinstance(e, SetAttr) and e.name == "data"]
     assert stored and all(type(each) is Tensor and each.owned for each in stored)
+
+
+CONVERTED = """
+    from functools import wraps
+    import numpy as np
+    import torch
+
+    def converted(fn):
+        @wraps(fn)
+        def inner(model, *args, **kwargs):
+            every = (*args, *kwargs.values())
+            every = tuple(map(lambda t: torch.from_numpy(t) if isinstance(t, np.ndarray) else t, every))
+            kwargs = dict(zip(kwargs.keys(), every[len(args):]))
+            return fn(model, *every[:len(args)], **kwargs)
+
+        return inner
+
+    class Net(torch.nn.Module):
+        @converted
+        def forward(self, *args, number{default}):
+            return args[0] * 2 if number > 2 else args[0]
+"""
+
+
+def test_an_option_from_a_dict_that_mixes_tensors_with_other_values_may_be_any_of_them(events):
+    def asked(default):
+        found = events(CONVERTED.replace("{default}", default))
+        return [e for e in found if isinstance(e, Truth) and any(isinstance(o, Tensor) for o in options(e.value))]
+
+    assert len(asked("")) == 1
+    assert not asked("=None")
