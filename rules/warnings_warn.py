@@ -1,20 +1,25 @@
 """A warning is issued in compiled code.
 
-What: `warnings.warn`, `warnings.simplefilter`, `warnings.filterwarnings` and Lightning's `rank_zero_warn`.
+What: `warnings.warn`, `warnings.simplefilter`, `warnings.filterwarnings` and Lightning's `rank_zero_warn`. Also
+attention layers of torch that get an attention mask of floats and a padding mask of bools, or the reverse: they warn.
 
 Why: The warnings machinery is Python state outside the graph. Dynamo splits the graph at each call, also when
 the warning is filtered out or was already shown. Inside `with warnings.catch_warnings():` nothing of the
 function is compiled.
 
 Fix: Check and warn once in `__init__`, or put the call under `if not torch.compiler.is_compiling():`. Set
-filters in the program that runs the model.
+filters in the program that runs the model. Give both masks of an attention layer in bool.
 """
 
 from __future__ import annotations
 
+from functools import cache
+
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.guard import guard_statement
 from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import tensor_of
+from graphdoctor.static.domain.values import NONE, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
@@ -26,6 +31,22 @@ GB_IDS = ("GB0007", "GB0092")
 TORCH = ">=2.6"
 
 WARNERS = ("warn", "warn_explicit", "simplefilter", "filterwarnings", "resetwarnings")
+
+#: By layer of torch: each attention mask and the padding mask that it is combined with, with their places among the
+#: arguments (torch/nn/modules/activation.py and transformer.py).
+_OF_DECODERS = ((("tgt_mask", 2), ("tgt_key_padding_mask", 4)), (("memory_mask", 3), ("memory_key_padding_mask", 5)))
+COMBINED_MASKS = {
+    "MultiheadAttention": ((("attn_mask", 5), ("key_padding_mask", 3)),),
+    "TransformerEncoderLayer": ((("src_mask", 1), ("src_key_padding_mask", 2)),),
+    "TransformerEncoder": ((("mask", 1), ("src_key_padding_mask", 2)),),
+    "TransformerDecoderLayer": _OF_DECODERS,
+    "TransformerDecoder": _OF_DECODERS,
+    "Transformer": (
+        (("src_mask", 2), ("src_key_padding_mask", 5)),
+        (("tgt_mask", 3), ("tgt_key_padding_mask", 6)),
+        (("memory_mask", 4), ("memory_key_padding_mask", 7)),
+    ),
+}
 
 BREAKS = (
     """\
@@ -133,10 +154,25 @@ def f(x):
 
 def watches(name: str) -> bool:
     module, _, last = name.rpartition(".")
-    return (module == "warnings" and last in WARNERS) or last == "rank_zero_warn"
+    warns = (module == "warnings" and last in WARNERS) or last == "rank_zero_warn"
+    return warns or bool(_masks(name))
 
 
 def check_call(event: Call) -> Hit | None:
+    combined = _masks(event.qualname)
+    for attention, padding in combined:
+        mask, padded = _passed(event, *attention), _passed(event, *padding)
+        if {_dtype(mask), _dtype(padded)} == {"bool", "float"}:
+            names = f"`{attention[0]}` of {_dtype(mask)}s and `{padding[0]}` of {_dtype(padded)}s"
+            return Hit(
+                event,
+                f"{code(event)} gets {names}, which torch warns of",
+                f"give both masks in bool: `{attention[0]}` is True where attention is not allowed",
+                certainty(event, mask),
+                consequence=consequence(event),
+            )
+    if combined:
+        return None
     return Hit(
         event,
         f"{code(event)} issues a warning or changes the filters",
@@ -144,6 +180,25 @@ def check_call(event: Call) -> Hit | None:
         certainty(event),
         consequence=consequence(event),
     )
+
+
+@cache
+def _masks(name: str) -> tuple[tuple[tuple[str, int], tuple[str, int]], ...]:
+    layer, _, method = name.rpartition(".")
+    return (
+        COMBINED_MASKS.get(layer.rpartition(".")[2], ())
+        if method == "forward" and layer.startswith("torch.nn.")
+        else ()
+    )
+
+
+def _passed(event: Call, name: str, position: int) -> Value:
+    return event.kwargs.get(name, event.args[position] if len(event.args) > position else NONE)
+
+
+def _dtype(mask: Value) -> str | None:
+    tensor = tensor_of(mask)
+    return None if tensor is None else tensor.dtype
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -1,0 +1,63 @@
+"""Masks of an attention layer, of bools and of floats: torch warns where both are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+SOURCE = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.layer = nn.TransformerEncoderLayer(8, 2, batch_first=True)
+        self.decoder = nn.TransformerDecoderLayer(8, 2, batch_first=True)
+
+    def forward(self, x, lengths, given):
+        causal = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        hidden = causal.isinf()
+        padding = torch.arange(x.shape[1])[None] >= lengths[:, None]
+        return {call}
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "self.attention(x, x, x, attn_mask=causal, key_padding_mask=padding)",
+        "self.attention(x, x, x, padding.float(), True, hidden)",
+        "self.layer(x, causal, padding)",
+        "self.decoder(x, x, tgt_mask=causal, tgt_key_padding_mask=padding)",
+        "self.decoder(x, x, None, causal, None, padding)",
+    ],
+)
+def test_two_kinds_of_masks_warn(call: str, tmp_path: Path) -> None:
+    assert _lines(call, tmp_path) == [16]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "self.attention(x, x, x, attn_mask=hidden, key_padding_mask=padding)",
+        "self.attention(x, x, x, attn_mask=causal)",
+        "self.attention(x, x, x, padding, True)",
+        "self.attention(x, x, x, padding, True, given)",
+        "self.layer(x, causal, None)",
+        "self.decoder(x, x, tgt_mask=causal, memory_key_padding_mask=padding)",
+    ],
+)
+def test_masks_of_one_kind_do_not(call: str, tmp_path: Path) -> None:
+    assert _lines(call, tmp_path) == []
+
+
+def _lines(call: str, tmp_path: Path) -> list[int]:
+    file = tmp_path / "model.py"
+    file.write_text(SOURCE.format(call=call))
+    return [f.location.line for f in analyse([(file, "model.py")]).findings if f.rule == "GD104"]
