@@ -138,13 +138,14 @@ def may_matter(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, 
     """Whether a call outside regions may matter for what is compiled.
 
     That is so for functions of the scanned file and constructors; elsewhere, for functions that make modules, that a
-    constructor calls, or that wrap a function they are given.
+    constructor calls, that wrap a function they are given, or that make a decorator of their module.
     """
     if info.module is interpreter.main or info.name in CONSTRUCTORS:
         return True
     caller = interpreter.frame.function if info.owner is None else None
     stored = caller is not None and caller.module is interpreter.main and _constructs(interpreter)
-    wraps = any(type(arg) is Function for arg in args) and info.gives_own_function
+    decorates = type(interpreter.frame.statement) is cst.FunctionDef and info.module is interpreter.frame.module
+    wraps = (decorates or any(type(arg) is Function for arg in args)) and info.gives_own_function
     return stored or wraps or builds_module(interpreter, info)
 
 

@@ -348,3 +348,46 @@ def test_that_read_is_traced(splits):
     decoding = source + "\n\ndef g(x, words):\n    return x + len(words.decode([1, 2]))\n"
     assert not splits(decoding, "g", torch.rand(4), filled)
     assert splits(decoding, "g", torch.rand(4), fresh) is (sys.version_info < (3, 12))
+
+
+KEPT = """
+from functools import wraps
+
+import torch
+import torch.nn as nn
+
+
+def kept(name):
+    def decorate(fn):
+        @wraps(fn)
+        def wrapper(self, *args):
+            made = getattr(self, name)
+            if made is not None:
+                return made
+            made = fn(self, *args)
+            setattr(self, name, made)
+            return made
+        return wrapper
+    return decorate
+
+
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = None
+
+    @kept("table")
+    def made(self, x):
+        print(1)
+        return x.sum(0)
+
+    def forward(self, x):
+        return x + self.made(x)
+"""
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_decorator_that_keeps_what_a_method_makes_is_one_in_any_file(events, inside) -> None:
+    whole = "from parts import *\n\nclass Whole(Part):\n    pass\n"
+    found = events(KEPT) if inside else events(whole, everywhere=True, parts=KEPT)
+    assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == [True]
