@@ -17,7 +17,7 @@ from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root
 from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like
 from graphdoctor.fixes.analysis.uses import empty_list, is_only_appended, is_only_written, uses
-from graphdoctor.fixes.branches.asserts import assert_in_graph, compiled_checks, constant_message, only_statement
+from graphdoctor.fixes.branches.asserts import assert_in_graph, only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -202,7 +202,7 @@ class Flow:
         elif isinstance(branch, (cst.If, cst.IfExp, cst.Match)):
             plan = choice(branch, hit, self.editor)
         elif isinstance(branch, cst.Assert):
-            plan = self._asserted(branch, hit)
+            plan = parts.asserted(branch, set(self._names), self._chained, hit, self.editor)
         else:
             raise Refuse("the number decides how often a loop runs")
         if isinstance(plan, Refusal):
@@ -212,18 +212,6 @@ class Flow:
             self._chained.add(branch)
             branch = branch.orelse
 
-    def _asserted(self, node: cst.Assert, hit: Hit) -> FixPlan | Refusal:
-        """An assert of the number: its message is made of the number in eager, and is constant under compile."""
-        shown = parts.shown_in_message(node, set(self._names), self.editor)
-        code = parts.with_numbers(node, shown) if shown else self.editor.code(node)
-        plan = constant_message(node, hit, self.editor, code if shown else "")
-        if isinstance(plan, FixPlan):
-            self._chained.update(shown)
-            # Dynamo traces an assert of a tensor with a constant message as it is.
-            is_same = compiled_checks(node, hit, self.editor) == [code]
-            plan = replace(plan, edits=()) if is_same else plan
-        return plan
-
     def _shown(self, node: cst.BaseExpression, text: str) -> bool:
         """A number that is only shown: read there, in a line that compiled code leaves out, or shown alike."""
         statement = next((n for n in self.editor.ancestors(node) if isinstance(n, cst.BaseSmallStatement)), None)
@@ -232,8 +220,7 @@ class Flow:
             return False
         if not is_output(dotted_name(call.func, self.editor)):
             return False
-        outer = [n for n in self.editor.ancestors(node) if isinstance(n, cst.If)]
-        if not any(names(branch.test) & set(self._names) for branch in outer):
+        if not any(isinstance(n, cst.If) and names(n.test) & set(self._names) for n in self.editor.ancestors(node)):
             self._guarded(statement, node, text)
             return True
         # The branch is rewritten with its lines as they are.
@@ -242,10 +229,8 @@ class Flow:
 
     def _raised(self, node: cst.BaseExpression, text: str) -> bool:
         """A number in the message of an error that the number decides, which is raised in eager alone."""
-        if node in self._chained:
-            return True  # In the message of an assert that is rewritten.
         if not isinstance(node, cst.Name) or not parts.is_raised(node, set(self._names), self.editor):
-            return False
+            return node in self._chained  # In the message of an assert that is rewritten.
         self._replace(node, f"{tight(text)}.item()")
         return True
 
@@ -409,7 +394,7 @@ class Flow:
 
     def _replace(self, node: cst.BaseExpression, text: str) -> None:
         if text != self.editor.code(node):
-            whole = isinstance(self.editor.parent(node), cst.Assign) and self.editor.newline not in text
-            if (node.lpar or whole) and cst.parse_expression(text).lpar:
-                text = text[1:-1]  # The parentheses of the source stay, and the value of a name needs none.
+            is_bare = isinstance(self.editor.parent(node), cst.Assign) and self.editor.newline not in text
+            if (node.lpar or is_bare) and cst.parse_expression(text).lpar:
+                text = text[1:-1]  # The parentheses of the source stay; the value of a name needs none.
             self.edits.append(self.editor.narrowed(node, text))

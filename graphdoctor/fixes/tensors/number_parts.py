@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -15,7 +15,7 @@ from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.types import is_tensor_like, may_be_array
 from graphdoctor.fixes.analysis.uses import uses
-from graphdoctor.fixes.branches.asserts import only_statement
+from graphdoctor.fixes.branches.asserts import compiled_checks, constant_message, only_statement
 from graphdoctor.fixes.branches.loop_steps import is_place
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -24,7 +24,7 @@ from graphdoctor.fixes.tensors.other_forms import check_unchanged_view
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import tensor_of
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 ARGUMENT = "the number is an argument or an index, where a tensor may mean something else"
@@ -217,11 +217,26 @@ class _Reading(cst.CSTTransformer):
         return self._numbers.get(original_node, updated_node)
 
 
-def shown_in_message(node: cst.Assert, held: set[str], editor: Editor) -> list[cst.Name]:
-    """The names ``held`` that the message of an assert reads."""
-    if node.msg is None:
+def asserted(node: cst.Assert, held: set[str], done: set[cst.CSTNode], hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """An assert of numbers, in the names ``held``: its message has the numbers in eager, and is constant under compile.
+
+    The names in the message are ``done`` then.
+    """
+    shown = _read_in(node.msg, held, editor)
+    code = with_numbers(node, shown) if shown else editor.code(node)
+    plan = constant_message(node, hit, editor, code if shown else "")
+    if isinstance(plan, Refusal):
+        return plan
+    done.update(shown)
+    # Dynamo traces an assert of a tensor with a constant message as it is.
+    return replace(plan, edits=()) if compiled_checks(node, hit, editor) == [code] else plan
+
+
+def _read_in(message: cst.BaseExpression | None, held: set[str], editor: Editor) -> list[cst.Name]:
+    """The names ``held`` that ``message`` reads."""
+    if message is None:
         return []
-    return [name for each in sorted(held) for name in editor.mentions(node.msg, each) if not editor.is_label(name)]
+    return [name for each in sorted(held) for name in editor.mentions(message, each) if not editor.is_label(name)]
 
 
 def check_shown(node: cst.BaseExpression, call: cst.Call, editor: Editor) -> None:

@@ -47,7 +47,7 @@ def test_masks_that_are_joined_are_a_mask(events, join) -> None:
         ('torch.einsum("...j,kj->...k", x, x)', None),
         ("torch.min(torch.zeros(2, 3), dim=1)[1]", 1),
         ('torch.min(torch.einsum("ij,kj->ik", x, x), dim=1)[1]', 1),
-        ('torch.min(torch.einsum("ij,kj->ik", x, x), dim=1, keepdim=True)[1]', None),
+        ('torch.min(torch.einsum("ij,kj->ik", x, x), dim=1, keepdim=True)[1]', 2),
         ('torch.sort(torch.einsum("ij,kj->ik", x, x))[0]', 2),
     ],
 )
