@@ -14,9 +14,9 @@ from typing import Literal
 #: "library" is Python's own; it is transparent when a break is placed, as torch is.
 Kind = Literal["own", "third-party", "torch", "library"]
 
-_SITE = ("site-packages", "dist-packages")
+_SITE = frozenset(("site-packages", "dist-packages"))
 #: What stands before the name of a module: the folder of packages, or that of the standard library.
-_INSTALLED = re.compile(rf"^.*/(?:{'|'.join(_SITE)}|lib/python3\.\d+t?)/")
+_INSTALLED = re.compile(rf"^.*/(?:{'|'.join(sorted(_SITE))}|lib/python3\.\d+t?)/")
 
 #: How the names of code without a file begin: what torch and Python's import system make, and what is made from
 #: strings (dataclasses, attrs, decorators), which stands for the code that requested it.
@@ -172,7 +172,7 @@ def _under(path: str, folder: str) -> bool:
 
 def is_installed(path: str) -> bool:
     """Whether ``path`` lies in a folder of installed packages."""
-    return not set(_SITE).isdisjoint(path.replace(os.sep, "/").split("/"))
+    return not _SITE.isdisjoint(path.replace(os.sep, "/").split("/"))
 
 
 @lru_cache(maxsize=4096)

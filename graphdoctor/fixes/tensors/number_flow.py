@@ -230,7 +230,7 @@ class Flow:
     def _raised(self, node: cst.BaseExpression, text: str) -> bool:
         """A number in the message of an error that the number decides, which is raised in eager alone."""
         if not isinstance(node, cst.Name) or not parts.is_raised(node, set(self._names), self.editor):
-            return node in self._chained  # In the message of an assert that is rewritten.
+            return isinstance(node, cst.Name) and node in self._chained  # In an assert that is rewritten.
         self._replace(node, f"{tight(text)}.item()")
         return True
 
