@@ -87,6 +87,8 @@ def code_lines(file: Path) -> int:
 def test_files_stay_short(root: Path) -> None:
     """At most 400 lines in a file but tables and examples."""
     folders = ("graphdoctor", "rules", "tests", "tools", "benchmarks")
-    sizes = {str(file.relative_to(root)): code_lines(file) for name in folders for file in (root / name).rglob("*.py")}
-    assert len(sizes) > 500
-    assert {file: size for file, size in sizes.items() if size > 400} == {}
+    files = [file for name in folders for file in (root / name).rglob("*.py")]
+    assert len(files) > 500
+    # Of most files all lines together are fewer; only the others are parsed.
+    long = [file for file in files if len(file.read_text(encoding="utf-8").splitlines()) > 400]
+    assert {str(file.relative_to(root)): size for file in long if (size := code_lines(file)) > 400} == {}
