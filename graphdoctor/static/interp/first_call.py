@@ -192,8 +192,13 @@ def _stores(block: cst.CSTNode, receiver: str, name: str) -> Iterator[cst.BaseEx
                 for part, value in _assigned(target.target, node.value):
                     if (receiver, name) in _place(part):
                         yield value
-        elif _is_call_of(node, "setattr") and len(node.args) == 3 and (receiver, name) in _named(node):
+        elif type(node) is cst.Call and _sets(node, receiver, name):
             yield node.args[2].value
+
+
+def _sets(call: cst.Call, receiver: str, name: str) -> bool:
+    """Whether it is ``setattr(receiver, "name", value)``."""
+    return _is_call_of(call, "setattr") and len(call.args) == 3 and (receiver, name) in _named(call)
 
 
 def _assigned(
