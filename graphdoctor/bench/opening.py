@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import platform
 import sys
 import sysconfig
@@ -63,9 +62,6 @@ def _answer(question: Question, channel: Channel, work: Callable[[Opened], None]
         stage = "while the target was built"
         target = find(module, question.target, question.inputs, device)
         channel.send("environment", environment=_environment(device), target=target.name)
-        # Compiling makes many objects, and the collector would look at all that was imported again and again.
-        gc.collect()
-        gc.freeze()
         stage = "while it was measured"
         work(Opened(question, target, places, channel))
     except (NoTarget, InputSpecError) as error:
