@@ -18,8 +18,9 @@ from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options, widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
+from graphdoctor.syntax.assigned import assigned
 from graphdoctor.syntax.module import SourceModule
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 
 @dataclass(eq=False)
@@ -180,6 +181,17 @@ class FunctionInfo:
     def effect(self) -> Effect:
         """What it does where it is a decorator."""
         return effect(self.node, self.body) if isinstance(self.node, cst.FunctionDef) else NOTHING
+
+    @cached_property
+    def first_values(self) -> dict[str, cst.BaseExpression]:
+        """The first value that the body assigns to each name, in source order; of a tuple, the value that has it."""
+        values: dict[str, cst.BaseExpression] = {}
+        for node in find(self.body, cst.Assign):
+            for target in node.targets:
+                for part, value in assigned(target.target, node.value):
+                    if type(part) is cst.Name:
+                        values.setdefault(part.value, value)
+        return values
 
     @cached_property
     def body(self) -> cst.BaseSuite | cst.BaseExpression:

@@ -17,7 +17,8 @@ from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Function, Instance, Value
 from graphdoctor.static.interp import conditions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.syntax.walk import find, walk
+from graphdoctor.syntax.assigned import assigned
+from graphdoctor.syntax.walk import find
 
 
 def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
@@ -104,7 +105,7 @@ def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[
     places = []
     for receiver, name in found:
         is_local = not receiver and name not in scope.outer
-        read = next(_stores(function.body, "", name), None) if is_local and function is not None else None
+        read = function.first_values.get(name) if is_local and function is not None else None
         places += [(receiver, name)] if read is None else _place(read)
     return [
         (receiver, name)
@@ -186,14 +187,14 @@ def _named(call: cst.Call) -> list[tuple[str, str]]:
 
 def _stores(block: cst.CSTNode, receiver: str, name: str) -> Iterator[cst.BaseExpression]:
     """The values that ``block`` assigns to ``receiver.name``."""
-    for node in walk(block):
-        if type(node) is cst.Assign:
-            for target in node.targets:
-                for part, value in _assigned(target.target, node.value):
-                    if (receiver, name) in _place(part):
-                        yield value
-        elif type(node) is cst.Call and _sets(node, receiver, name):
-            yield node.args[2].value
+    for node in find(block, cst.Assign):
+        for target in node.targets:
+            for part, value in assigned(target.target, node.value):
+                if (receiver, name) in _place(part):
+                    yield value
+    for call in find(block, cst.Call) if receiver else ():
+        if _sets(call, receiver, name):
+            yield call.args[2].value
 
 
 def _sets(call: cst.Call, receiver: str, name: str) -> bool:
@@ -201,26 +202,15 @@ def _sets(call: cst.Call, receiver: str, name: str) -> bool:
     return _is_call_of(call, "setattr") and len(call.args) == 3 and (receiver, name) in _named(call)
 
 
-def _assigned(
-    target: cst.BaseExpression, value: cst.BaseExpression
-) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """``target`` with ``value``; of a tuple each part with its part of the value, or with the value that has it."""
-    if not isinstance(target, (cst.Tuple, cst.List)):
-        yield target, value
-        return
-    parts = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
-    for number, element in enumerate(target.elements):
-        yield element.value, parts[number].value if len(parts) == len(target.elements) else value
-
-
 def _methods(interpreter: Interpreter, block: cst.CSTNode, receiver: str) -> Iterator[Function]:
     """The methods of the object called ``receiver`` that ``block`` calls."""
     owner = interpreter.frame.scope.find(receiver)
-    for node in walk(block):
-        if type(node) is cst.Call and isinstance(owner, Instance):
-            for named, name in _place(node.func):
-                found = owner.info.lookup(name) if named == receiver else None
-                yield from (o for o in options(found) if isinstance(o, Function)) if found is not None else ()
+    if not isinstance(owner, Instance):
+        return
+    for call in find(block, cst.Call):
+        for named, name in _place(call.func):
+            found = owner.info.lookup(name) if named == receiver else None
+            yield from (o for o in options(found) if isinstance(o, Function)) if found is not None else ()
 
 
 def _counts(value: cst.BaseExpression, receiver: str, name: str) -> bool:
