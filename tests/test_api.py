@@ -98,6 +98,14 @@ def test_where_no_copy_can_be_run_no_fix_is_called_wrong(model: Path, monkeypatc
     assert note == "fixes not verified: the worker did not start: [Errno 2] No such file or directory: '/no/python'"
 
 
+def test_the_start_of_the_worker_is_no_part_of_the_reading(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(runner, "Server", Server)
+    monkeypatch.setattr(sys, "executable", "/no/python")
+    api.scan(api.ScanOptions((str(model),), mode="eval"), told.append)
+    assert told[:2] == ["[1/7] reading 1 file", "[2/7] importing torch"]
+
+
 def test_what_the_reports_need(diagnosis: Diagnosis) -> None:
     assert diagnosis.command == "scan model.py" and diagnosis.root
     assert diagnosis.environment["python"] and diagnosis.environment["torch"]

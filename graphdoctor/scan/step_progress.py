@@ -19,13 +19,14 @@ class StepProgress:
 
     def __init__(self, progress: Callable[[str], None], mode: str, verifies: bool, goes_on: bool) -> None:
         self._progress = progress
-        groups: list[tuple[str, ...]] = [("reading",), ("importing", stages.BUILD)]
+        groups: list[tuple[str, ...]] = [("reading",), (stages.IMPORT, stages.BUILD)]
         for each in _MODES[mode]:
             groups.append((f"{stages.EAGER} ({each})", f"{stages.COMPILE} ({each})"))
             groups.append((f"{stages.FULLGRAPH} ({each})", *([stages.TRAINING] if each == "train" else [])))
         groups += [(stages.VERIFY,)] if verifies else []
         groups += [(stages.RECOMPILES,), tuple(stages.SHARES)] if goes_on else []
         self._groups = groups
+        self._reached = 0
         self._began = 0.0
         self._limit: float | None = None
 
@@ -40,7 +41,11 @@ class StepProgress:
 
     def __call__(self, text: str) -> None:
         number = next((n for n, group in enumerate(self._groups, 1) if text.startswith(group)), None)
-        shown = Activity(text if number is None else f"[{number}/{len(self._groups)}] {text}")
+        if number is not None:
+            # What comes after the verdict imports the file again: no step back.
+            self._reached = max(self._reached, number)
+            text = f"[{self._reached}/{len(self._groups)}] {text}"
+        shown = Activity(text)
         if self._limit is not None:
             shown.began, shown.limit = self._began, self._limit
         self._progress(shown)

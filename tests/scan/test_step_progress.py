@@ -23,6 +23,11 @@ def test_steps_are_counted_in_the_order_of_a_scan() -> None:
     assert numbers == [f"[{n}/9" for n in (1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)]
 
 
+def test_steps_never_go_back() -> None:
+    texts = [stages.VERIFY, stages.TORCH, f"{stages.RECOMPILES} (eval)", f"{stages.RECOMPILES} (train)"]
+    assert [text.partition("]")[0] for text in shown("eval", True, True, *texts)] == ["[5/7", "[5/7", "[6/7", "[6/7"]
+
+
 def test_what_is_left_out_has_no_number() -> None:
     assert shown("eval", False, False, f"{stages.FULLGRAPH} (eval)") == [f"[4/4] {stages.FULLGRAPH} (eval)"]
     assert shown("eval", False, False, stages.VERIFY, "something else") == [stages.VERIFY, "something else"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphdoctor.model.left_out import RECOMPILES as RECOMPILES
 
+TORCH = "importing torch"
 IMPORT = "importing"
 BUILD = "building the target"
 EAGER = "running in eager"

@@ -83,7 +83,7 @@ def serve(requests: str, descriptor: int) -> None:
 def _work(request: RunRequest, channel: Channel) -> None:
     """Build the target of ``request`` and run it in each mode."""
     budget = Budget(request.timeout)
-    channel.progress("importing torch")
+    channel.progress(stages.TORCH)
     # Before sys.path changes: a neighbour of the user's file called random.py must not break torch. All other imports
     # come before the user's code too, which may change what they need. Without the collector, see ``server``.
     gc.disable()

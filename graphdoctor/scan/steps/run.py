@@ -144,10 +144,13 @@ def _result(
     request: runner.RunRequest, session: Session, decided: runner.Decided
 ) -> tuple[runner.RunRequest, runner.RunResult]:
     """What was run and what it gave; where its process does not start, a run that failed."""
-    from graphdoctor.dynamic.parent import device_choice, runner
+    from graphdoctor.dynamic.parent import device_choice, runner, stages
 
+    progress = session.steps.run(request.timeout)
+    # The process that the run is a fork of may still be starting.
+    progress(stages.TORCH)
     try:
-        return device_choice.run(request, session.steps.run(request.timeout), session.server, decided)
+        return device_choice.run(request, progress, session.server, decided)
     except runner.NotStarted as error:
         return request, error.result
 
