@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from graphdoctor.breaks.old_messages import id_and_words
+
 _CHAIN = re.compile(r"\n+\*\*\* While handling this graph break, another graph break occurred: \*\*\*\n+")
 _HEAD = re.compile(r"^(?P<type>[^\n]+)\n  Explanation: (?P<rest>.*)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"/gb/gb(\d+)\.html")
@@ -20,7 +22,9 @@ _CONTEXT = re.compile(r"Developer debug context: (.*?)(?:\n\n|\Z)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Message:
-    """One graph break. ``gb_type`` and ``gb_id`` are None where the text has none (torch < 2.7, a UserError)."""
+    """One graph break. ``gb_type`` is None where the text has none (torch < 2.7, a UserError), ``gb_id`` where no id is
+    known.
+    """
 
     gb_type: str | None
     gb_id: str | None
@@ -36,7 +40,8 @@ def parse(text: str) -> Message:
     link = _LINK.search(part)
     gb_id = f"GB{link[1]}" if link else None
     if head is None:
-        return Message(None, gb_id, one_line(part))
+        known = id_and_words(part) if gb_id is None else None
+        return Message(None, known[0] if known else gb_id, one_line(part), context=known[1] if known else "")
     body, *hints = re.split(r"\n\s*Hint: ", _END.split(head["rest"])[0])
     context = _CONTEXT.search(part)
     return Message(

@@ -61,9 +61,8 @@ def facts_of(
 def tensor_places(text: str, breaks: Iterable[Break]) -> tuple[frozenset[Span], frozenset[Span]]:
     """The expressions of ``text``, a file, that ``breaks`` in it show to be tensors, and which of them are masks."""
     every = _BRANCH | _NUMBER | _SHAPE | _ORDER
-    gb_ids = {(b.line, b.column): b.gb_id for b in breaks if b.gb_id in every and b.column is not None}
-    tensors: set[Span] = set()
-    masks: set[Span] = set()
+    gb_ids = {(b.line, b.column): b.gb_id for b in breaks if b.gb_id in every}
+    found: dict[tuple[int, int | None], dict[Span, frozenset[Span]]] = {}
     try:
         nodes = list(ast.walk(ast.parse(text))) if gb_ids else []
     except (SyntaxError, ValueError, RecursionError):
@@ -71,11 +70,16 @@ def tensor_places(text: str, breaks: Iterable[Break]) -> tuple[frozenset[Span], 
     lines = split_lines(text)
     for node in nodes:
         for at, tensor, ids in (*_branches(node), *_numbers(node), *_shapes(node)):
-            if gb_ids.get(_span(at, lines)[:2]) in ids:
-                tensors.add(_span(tensor, lines))
-        if isinstance(node, ast.Subscript) and gb_ids.get(_span(node, lines)[:2]) in _SHAPE:
-            masks |= {_span(index, lines) for index in _mask(node)}
-    return frozenset(tensors | masks), frozenset(masks)
+            line, column = _span(at, lines)[:2]
+            # Before torch 2.13 a break has a line and no column.
+            for place in ((line, column), (line, None)):
+                if gb_ids.get(place) in ids:
+                    indices = _mask(node) if isinstance(node, ast.Subscript) else ()
+                    masks = frozenset(_span(index, lines) for index in indices)
+                    found.setdefault(place, {})[_span(tensor, lines)] = masks
+    sure = [there for (_, column), there in found.items() if column is not None or len(there) == 1]
+    masks = frozenset(mask for there in sure for each in there.values() for mask in each)
+    return frozenset(tensor for there in sure for tensor in there) | masks, masks
 
 
 def _lines(place: Location) -> range:

@@ -1,3 +1,5 @@
+import pytest
+
 from graphdoctor.breaks.explanations import in_plain_words
 from graphdoctor.breaks.messages import one_line, parse
 
@@ -69,3 +71,31 @@ def test_the_operator_in_front_of_what_it_raised_is_left_out() -> None:
     head = "RuntimeError when making fake tensor call\n  Explanation: "
     message = parse(f"{head}Dynamo failed to run FX node with fake tensors: {operator}: got {raised}\n")
     assert message.explanation == raised
+
+
+@pytest.mark.parametrize(
+    ("text", "gb_id", "reason"),
+    [
+        ("Data-dependent jump", "GB0170", "a branch depends on tensor data"),
+        (
+            "data dependent operator: aten._local_scalar_dense.default; to enable, set torch._dynamo.config.capture...",
+            "GB0033",
+            "`aten._local_scalar_dense.default` turns tensor data into a Python value",
+        ),
+        ("builtin: print [<class 'ConstantVariable'>] False", "GB0059", "print() is a side effect"),
+        ("Tensor.item", "GB0124", "tensor data becomes a Python number"),
+        ("'skip function grad in file torch/autograd/__init__.py'", "GB0007", "`grad` is implemented in C"),
+        (
+            "Graph break due to unsupported builtin None.Tensor.reshape. This function is either a Python builtin",
+            "GB0007",
+            "`Tensor.reshape` is implemented in C",
+        ),
+        ("'inline in skipfiles: Optimizer.zero_grad | inner torch/_compile.py, skipped'", "GB0008", "torch keeps `"),
+        ("call_method UserDefinedObjectVariable(TextIOWrapper) write []", "GB0156", "the method `write`"),
+        ("A message that nobody knows", None, "A message that nobody knows"),
+    ],
+)
+def test_messages_of_torch_2_6_have_the_ids_of_later_versions(text: str, gb_id: str | None, reason: str) -> None:
+    message = parse(text)
+    assert (message.gb_type, message.gb_id) == (None, gb_id)
+    assert in_plain_words(message)[0].startswith(reason)

@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 import torch
 
+from graphdoctor.breaks import registry
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.breaks.messages import parse
 from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER, exact_lines, jumps_back, stack_being_traced
@@ -269,9 +270,9 @@ def _registered(text: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _registry() -> dict[str, str]:
-    """Graph break type -> id, from the file that torch ships since 2.8; empty before."""
+    """Graph break type -> id, from the file that torch ships since 2.8; for torch 2.7 from graphdoctor's own table."""
     try:
         entries = json.loads((Path(_INTERNALS) / "graph_break_registry.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}
+        return {entry.gb_type: gb_id for gb_id, entry in registry.bundled().items()}
     return {version["Gb_type"]: gb_id for gb_id, versions in entries.items() for version in versions}
