@@ -40,6 +40,8 @@ def parse(text: str) -> Message:
     link = _LINK.search(part)
     gb_id = f"GB{link[1]}" if link else None
     if head is None:
+        # A record of the structured trace may name the class of the error first.
+        part = part.removeprefix("Unsupported: ")
         known = id_and_words(part) if gb_id is None else None
         return Message(None, known[0] if known else gb_id, one_line(part), context=known[1] if known else "")
     body, *hints = re.split(r"\n\s*Hint: ", _END.split(head["rest"])[0])

@@ -83,6 +83,7 @@ def test_the_operator_in_front_of_what_it_raised_is_left_out() -> None:
             "`aten._local_scalar_dense.default` turns tensor data into a Python value",
         ),
         ("builtin: print [<class 'ConstantVariable'>] False", "GB0059", "print() is a side effect"),
+        ("Unsupported: builtin: open [<class 'ConstantVariable'>] False", "GB0059", "open() reads the disk"),
         ("Tensor.item", "GB0124", "tensor data becomes a Python number"),
         ("'skip function grad in file torch/autograd/__init__.py'", "GB0007", "`grad` is implemented in C"),
         (
