@@ -234,6 +234,7 @@ class _Chooser:
         for side in (taken, other):
             branch_arms.check(side.value, self.editor)
             self.risks.extend(branch_arms.risks(side.value, self.editor))
+        branch_arms.check_part(taken.value, other.value, self.editor)
         if is_number(taken.value, self.editor) and is_number(other.value, self.editor):
             self.risks.append("Python numbers become tensors of torch's default dtype")
         skipped = self._also_computed(test.node) if test.is_first else [test.node]

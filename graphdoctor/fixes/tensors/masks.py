@@ -50,7 +50,7 @@ def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     mask = _mask(target)
     text = written_back(statement, target, spread(mask, target.value, hit, editor), editor)
     edits = (*editor.torch_import(statement), editor.replace(statement, text))
-    return FixPlan(edits, "unsafe", _reason(statement.value))
+    return FixPlan(edits, "unsafe", element_reason(statement.value))
 
 
 def written_back(statement: cst.Assign | cst.AugAssign, target: cst.Subscript, condition: str, editor: Editor) -> str:
@@ -213,7 +213,8 @@ def _in_parentheses(node: cst.BaseExpression, text: str) -> str:
     return text if is_tight else f"({text})"
 
 
-def _reason(value: cst.BaseExpression) -> str:
+def element_reason(value: cst.BaseExpression) -> str:
+    """Why ``written_back`` keeps the results, and where gradients may become NaN."""
     hazards = [called(c) for c in calls(value) if called(c) in HAZARDS]
     hazards += ["division" for n in walk(value) if isinstance(n, cst.Divide)]
     hazards += ["power" for n in walk(value) if isinstance(n, cst.BinaryOperation) and is_root(n)]

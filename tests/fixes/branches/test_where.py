@@ -325,6 +325,11 @@ def test_submodule_calls_are_unsafe(make: Any, name: str) -> None:
             "keep = x > 0\nif x.sum() > 0:\n    return x[:, keep] * 2\nreturn x",
             "one side selects by a mask, so the sides differ in size",
         ),
+        ("if x.sum() > 0:\n    x = x[:, :3]\nreturn x", "one side is a part of the other, so the sides differ in size"),
+        (
+            "n = x.sum().long()\nif x.sum() > 0:\n    return x\nreturn x[:n]",
+            "one side ends where data says, so the sides differ in size",
+        ),
         (
             "if 0 < x.mul(flag(x)).sum() < 2:\n    x = x * 2\nreturn x",
             "`flag(x)` would be called twice; give it a name",

@@ -231,3 +231,27 @@ def test_the_largest_of_whole_numbers_is_a_whole_number(fixed: Any, runner: Any,
     one, other = (runner.eager(text.replace("@torch.compile\n", ""), x, y) for text in (source, after))
     assert torch.equal(one, other) and one.dtype == other.dtype
     assert "inf" not in fixed(largest("bool", reduction), unsafe=True).text
+
+
+@pytest.mark.parametrize("body", ["y[m] = x[m]", "y[m] = x[m] * 2 - 1  # doubled"])
+def test_a_branch_that_only_writes_back_arithmetic_is_one_choice(fixed: Any, runner: Any, body: str) -> None:
+    import torch
+
+    source = f"""\
+import torch
+
+
+@torch.compile
+def f(x: torch.Tensor):
+    y = torch.zeros_like(x)
+    m = y.sum(-1) < x[:, 0]
+    if m.any():
+        {body}
+    return y
+"""
+    after = fixed(source, unsafe=True).text
+    assert "    y.copy_(torch.where(m[" in after and "def picked" not in after
+    assert ("# doubled" in after) == ("# doubled" in body)
+    for x in (torch.arange(-3.0, 3).reshape(3, 2), -torch.ones(2, 2)):
+        one, other = (runner.eager(text.replace("@torch.compile\n", ""), x) for text in (source, after))
+        assert torch.equal(one, other)

@@ -230,6 +230,8 @@ TABLE: list[Row] = [
      "The branch tests more than whether the mask selects anything."),
     (call_with_all_rows, "m = x > 0\nx[m], y[n] = g(x[m])", (cst.Subscript, "x[m]"), BOOL,
      "The targets are not selected by the same mask."),
+    (call_with_all_rows, "m = x > 0\nj = y[m]\nx[j] = x[j] * 2 + n * x[m]", (cst.Subscript, "x[m]"), BOOL,
+     "The targets are not selected by the same mask."),
     (call_with_all_rows, "m = x > 0\nx[m] = g(x[m], m.sum())", (cst.Subscript, "x[m]"), BOOL,
      "What is called does not get what the mask selects, or reads the mask in another way."),
     (call_with_all_rows, "m = x > 0\nx[m] = g(x[m].mean())", (cst.Subscript, "x[m]"), BOOL,
