@@ -333,7 +333,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("How many classes there are depends on data; give `num_classes`, which also fixes the shape.")
     if isinstance(hit.place, cst.Call) and called(hit.place) == "lstsq":
         return least_squares(hit, editor)
-    return first_fit(
+    plan = first_fit(
         hit,
         editor,
         give_size,
@@ -343,5 +343,10 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         loop_over_all_rows,
         count_into,
         count_distinct,
-        capture_shapes,
     )
+    if isinstance(plan, FixPlan):
+        return plan
+    captured = first_fit(hit, editor, capture_shapes)
+    # Where nothing fits, it helps most to know why not even the setting does; or that the size may be given.
+    is_repeat = isinstance(hit.place, cst.Call) and called(hit.place) == "repeat_interleave"
+    return plan if is_repeat and isinstance(captured, Refusal) else captured

@@ -604,6 +604,8 @@ REFUSED = {
               "Build it in `__init__`: its weights, which each call initialises anew, would be initialised once."),
     "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n",
                 "How many classes there are depends on data; give `num_classes`, which also fixes the shape."),
+    "ctc_loss": (HEAD + F + "    return nn.functional.ctc_loss(x, x[0].long(), x[1].long(), x[2].long())\n",
+                 "`ctc_loss` breaks even when sizes that depend on data are recorded."),
     "buffer_of_another": (HEAD + BUFFER + "        return x\n\n\nclass Outer(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
                           "        self.net = Net()\n\n    def forward(self, x):\n        self.net.table = self.net.table.to(x.device)\n"
                           "        return x + self.net.table\n",

@@ -181,6 +181,8 @@ def check_calls(value: cst.BaseExpression, editor: Editor) -> None:
             and called(node) not in COMPARERS
             and root(node.func) != "self"
         ):
+            if called(node) in ("item", "tolist"):
+                raise Refuse(f"`{editor.code(node)}` reads data, so the graph would end there all the same")
             raise Refuse(f"`{editor.code(node)}` may have side effects, and both sides would run")
 
 

@@ -325,6 +325,10 @@ def test_submodule_calls_are_unsafe(make: Any, name: str) -> None:
             "keep = x > 0\nif x.sum() > 0:\n    return x[:, keep] * 2\nreturn x",
             "one side selects by a mask, so the sides differ in size",
         ),
+        (
+            "y = 1.0\nif x.sum() > 0:\n    y = x.max().item()\nreturn y",
+            "`x.max().item()` reads data, so the graph would end there all the same",
+        ),
         ("if x.sum() > 0:\n    x = x[:, :3]\nreturn x", "one side is a part of the other, so the sides differ in size"),
         (
             "n = x.sum().long()\nif x.sum() > 0:\n    return x\nreturn x[:n]",
