@@ -158,6 +158,8 @@ TABLE: list[Row] = [
      "`ready` is set to what data decides."),
     (take_as_set, FLAG + "if self.ready:\n            return x\n        [*self.ready, x] = x\n", (cst.Attribute, "self.ready"), BOOL,
      "`ready` is set to what data decides."),
+    (take_as_set, FLAG + "if self.ready:\n            return x\n        if len(x) > 3:\n            self.ready.fill_(1)\n",
+     (cst.Attribute, "self.ready"), BOOL, "A later call than the first may be the one that sets `ready`."),
     (take_as_set, FLAG + "if not self.ready:\n            self.ready.fill_(1)\n        else:\n            x = x + 1\n",
      (cst.Attribute, "self.ready"), BOOL, "The branch on the flag has another side."),
     # Conditions.
