@@ -118,7 +118,7 @@ def _settled(flag: str, editor: Editor) -> bool:
     written = [(node, value) for node, value in writes(flag, editor) if not in_constructor(node, editor)]
     for outer in (o for node, _ in written for o in editor.ancestors(node)):
         # ``if end >= self.size: self.full.fill_(1)`` waits for more calls; a flag of Python is the same in all.
-        if isinstance(outer, cst.If) and any(_waits(operand, flag) for operand in conjuncts(outer.test)):
+        if isinstance(outer, cst.If) and _waits(outer.test, flag):
             raise Refuse(f"a later call than the first may be the one that sets `{flag}`")
     found = {_truth(value) for _, value in written}
     if len(found) != 1:
