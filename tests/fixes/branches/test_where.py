@@ -36,6 +36,10 @@ REWRITTEN = {
     "functional": "if x.mean() > 0:\n    y = F.gelu(x)\nelse:\n    y = F.relu(x)\nreturn y",
     "same reduction": "if x.max() > 2:\n    y = x.mean(dim=1)\nelse:\n    y = x.amax(dim=1)\nreturn y",
     "called twice": "if 0 < float(x.sum()) < 5:\n    x = x * 2\nreturn x",
+    "a long return behind a flag": (
+        "if flag and x.sum() > 0:\n    # The sum is large.\n    return torch.clamp(x * 2 + 1, -limit, limit).sigmoid()\n"
+        "return torch.clamp(x.relu() * 3 - limit, -limit, limit).tanh().sigmoid()"
+    ),
     "number arm": "if x.sum() > 0:\n    s = 1.5\nelse:\n    s = x.mean()\nreturn x * s",
 }
 
@@ -385,3 +389,9 @@ def test_what_is_of_numpy_on_one_path_is_refused(make: Any, branch: str, reason:
     body = f"import numpy as np\nif flag:\n    n = np.arange(3).max()\nelse:\n    n = x.sum()\n{branch}\nreturn x * n"
     case = make(source_of(body), cst.If, "> 2")
     assert case.refusal(choose_with_where) == f"torch.where does not fit: {reason}."
+
+
+def test_a_long_return_behind_a_flag_stays_a_branch_of_python(make: Any) -> None:
+    after = branch_case(make, REWRITTEN["a long return behind a flag"]).after(choose_with_where)
+    assert "    if flag:\n        return torch.where(\n" in after
+    assert max(map(len, after.splitlines())) <= 120
