@@ -23,7 +23,7 @@ from graphdoctor.fixes.python.capture import capture_shapes, shape_setting
 from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
-from graphdoctor.fixes.tensors.counts import count_distinct, count_into
+from graphdoctor.fixes.tensors.counts import count_distinct, count_into, count_kept
 from graphdoctor.fixes.tensors.masks import reduce_masked
 from graphdoctor.fixes.tensors.number_lists import give_size
 from graphdoctor.fixes.tensors.other_forms import least_squares
@@ -341,6 +341,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         reduce_selected,
         loop_over_all_sorted,
         loop_over_all_rows,
+        count_kept,
         count_into,
         count_distinct,
     )
