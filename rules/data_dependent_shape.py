@@ -23,7 +23,7 @@ from graphdoctor.fixes.python.capture import capture_shapes, shape_setting
 from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
-from graphdoctor.fixes.tensors.counts import count_distinct, count_into
+from graphdoctor.fixes.tensors.counts import count_distinct, count_into, count_kept
 from graphdoctor.fixes.tensors.masks import reduce_masked
 from graphdoctor.fixes.tensors.number_lists import give_size
 from graphdoctor.fixes.tensors.other_forms import least_squares
@@ -333,7 +333,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("How many classes there are depends on data; give `num_classes`, which also fixes the shape.")
     if isinstance(hit.place, cst.Call) and called(hit.place) == "lstsq":
         return least_squares(hit, editor)
-    return first_fit(
+    plan = first_fit(
         hit,
         editor,
         give_size,
@@ -341,7 +341,13 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         reduce_selected,
         loop_over_all_sorted,
         loop_over_all_rows,
+        count_kept,
         count_into,
         count_distinct,
-        capture_shapes,
     )
+    if isinstance(plan, FixPlan):
+        return plan
+    captured = first_fit(hit, editor, capture_shapes)
+    # Where nothing fits, it helps most to know why not even the setting does; or that the size may be given.
+    is_repeat = isinstance(hit.place, cst.Call) and called(hit.place) == "repeat_interleave"
+    return plan if is_repeat and isinstance(captured, Refusal) else captured

@@ -23,7 +23,7 @@ from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.row_means import reduce_rows
 from graphdoctor.fixes.rows.written_positions import write_positions
-from graphdoctor.fixes.tensors.counts import count_selected
+from graphdoctor.fixes.tensors.counts import count_kept, count_selected
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.static.domain.events import Subscript
@@ -303,6 +303,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         write_masked,
         read_once,
         count_selected,
+        count_kept,
         call_with_all_rows,
         reduce_masked,
         reduce_rows,

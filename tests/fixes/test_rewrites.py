@@ -574,6 +574,11 @@ REFUSED = {
                        "Two parts of the rewrite would change the same code."),
     "index_in_place": (HEAD + F + "    row = x[x[:, 0].argmax()]\n    row += 1\n    return x\n",
                        "`x[x[:, 0].argmax()]` is a view that is changed in place."),
+    "index_drawn_in": (HEAD + "def draw(row):\n    torch.clamp(row, max=1, out=row)\n\n\n" + F
+                       + "    draw(x[x[:, 0].argmax()])\n    return x\n",
+                       "`x[x[:, 0].argmax()]` is a view, in which `draw` may write."),
+    "index_as_out": (HEAD + F + "    torch.clamp(x[0], max=1, out=x[x[:, 0].argmax()])\n    return x\n",
+                     "`x[x[:, 0].argmax()]` is a view, in which `torch.clamp` may write."),
     "index_stored": (HEAD + F + "    x.row = x[x[:, 1].argmax()]\n    return x\n",
                      "The value is stored where other code may read it."),
     "range": (HEAD + F + "    for step in range(x[0].argmax()):\n        x = x + step\n    return x\n",
@@ -604,6 +609,8 @@ REFUSED = {
               "Build it in `__init__`: its weights, which each call initialises anew, would be initialised once."),
     "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n",
                 "How many classes there are depends on data; give `num_classes`, which also fixes the shape."),
+    "ctc_loss": (HEAD + F + "    return nn.functional.ctc_loss(x, x[0].long(), x[1].long(), x[2].long())\n",
+                 "`ctc_loss` breaks even when sizes that depend on data are recorded."),
     "buffer_of_another": (HEAD + BUFFER + "        return x\n\n\nclass Outer(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
                           "        self.net = Net()\n\n    def forward(self, x):\n        self.net.table = self.net.table.to(x.device)\n"
                           "        return x + self.net.table\n",

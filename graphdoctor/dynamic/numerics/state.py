@@ -23,6 +23,7 @@ import torch
 from torch import nn
 
 from graphdoctor.dynamic.numerics.comparison import Snapshot
+from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.target import Sample
 
 #: Objects are opened to this depth, and this many values are looked at.
@@ -201,9 +202,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return repr(value)
     if isinstance(value, str):
-        return value if len(value) <= _LONG_TEXT else _digest(value.encode(errors="replace"))
+        return pytree.plain(value) if len(value) <= _LONG_TEXT else _digest(value.encode(errors="replace"))
     if isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 1 << 62):
-        return value
+        return pytree.plain(value)
     if value is None or isinstance(value, (int, complex, range, slice, torch.dtype, torch.device, torch.Size)):
         return repr(value)
     return _digest(bytes(value)) if isinstance(value, (bytes, bytearray)) else None

@@ -40,8 +40,10 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 
 def _collect(value: Any, name: str, found: dict[str, Any], seen: set[int], depth: int) -> None:
     numpy = sys.modules.get("numpy")
-    if isinstance(value, (torch.Tensor, *_PLAIN)):
+    if isinstance(value, torch.Tensor):
         found[name] = value
+    elif isinstance(value, _PLAIN):
+        found[name] = plain(value)
     elif numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         # Under its own name: torch.compile may return an array where eager returns a tensor.
         if value.dtype.kind in "biufc":
@@ -49,6 +51,19 @@ def _collect(value: Any, name: str, found: dict[str, Any], seen: set[int], depth
     elif depth > 0 and id(value) not in seen and not isinstance(value, nn.Module) and not callable(value):
         for part, child in _children(value):
             _collect(child, name + part, found, seen | {id(value)}, depth - 1)
+
+
+def plain(value: Any) -> Any:
+    """A number or text of a class of its own, ``numpy.float64`` or an ``Enum``, as one of Python that can be saved."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    return bytes(value) if isinstance(value, bytes) else complex(value)
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:

@@ -62,6 +62,10 @@ class _Eager:
     lacks_gradients: bool = False
 
 
+#: The name under which it is kept, beside the results of the original, that the code goes backward itself.
+GOES_BACKWARD = "goes-backward"
+
+
 class Experiment:
     """The steps of one mode that the verdict is made of.
 
@@ -86,6 +90,8 @@ class Experiment:
         self._expected: compare.Snapshot | None = None
         #: The default compile gave one graph of one frame, and nothing broke.
         self._is_one_graph = False
+        #: Whether a loss goes backward in train mode: not where the code does that itself, which leaves it no graph.
+        self.goes_backward = True
         #: Every how many numbers of the gradients one was kept.
         self._thinned = 1
 
@@ -148,6 +154,17 @@ class Experiment:
 
     def eager(self) -> _Eager:
         """One eager run, in which lines and operators are counted."""
+        try:
+            return self._first()
+        except RuntimeError as error:
+            if "backward through the graph a second time" not in str(error):
+                raise
+        self.goes_backward = False
+        if self.request.reference is not None and not self.request.compare:
+            compare.save({"goes": False}, self.request.reference, f"{self.mode}-{GOES_BACKWARD}")
+        return self._first()
+
+    def _first(self) -> _Eager:
         if not self.request.compare:
             try:
                 return self._eager(counted=True)
@@ -348,7 +365,8 @@ class Experiment:
         """What calling ``sample``, or what it was compiled to, gives: outputs, and the loss that went backward."""
         # Not `function or ...`: a compiled module has no truth value of its own.
         outputs = (sample.function if function is None else function)(*sample.args, **sample.kwargs)
-        loss = self.loss(outputs) if backward or self.mode == "train" else None
+        wanted = self.goes_backward and (backward or self.mode == "train")
+        loss = self.loss(outputs) if wanted else None
         if loss is not None:
             with gradients.thinned(sample):
                 torch.autograd.backward(loss)

@@ -13,7 +13,7 @@ from graphdoctor.dynamic.parent import stages
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
 from graphdoctor.dynamic.user_code.target import Sample
 from graphdoctor.dynamic.worker import threads
-from graphdoctor.dynamic.worker.experiment import Experiment, Progress, force_eager
+from graphdoctor.dynamic.worker.experiment import GOES_BACKWARD, Experiment, Progress, force_eager
 from graphdoctor.dynamic.worker.modes import is_trained
 from graphdoctor.model.runs import Varied
 
@@ -31,6 +31,9 @@ def varied(experiment: Experiment, seen: Seen, update: Callable[[Varied], None],
         backward = (compare.load(request.reference, f"{mode}-backward") or {}).get("backward", backward)
     else:
         compare.save({"backward": backward}, request.reference, f"{mode}-backward")
+
+    if compare.load(request.reference, f"{mode}-{GOES_BACKWARD}") is not None:
+        experiment.goes_backward = backward = False
 
     def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
         return experiment.answer(sample, backward=backward)

@@ -32,6 +32,8 @@ _READS = words("""
     is_leaf is_meta is_neg is_pinned is_shared is_signed is_sparse item itemsize ndimension nelement numpy qscheme
     storage_offset tolist
 """)
+#: Operators that compute a value whose size depends on data, so that they are nothing to compute on both sides.
+_FINDS = words("argwhere masked_select nonzero unique unique_consecutive")
 #: Names that objects which are no tensors give to methods that change them; modules convert themselves in place.
 _AMBIGUOUS = words("add bfloat16 copy cuda cpu div double flip float half log mul roll sub take type")
 #: Functions of torch that take ``inplace`` by position, and how many arguments they have in front of it.
@@ -118,7 +120,7 @@ def _external(name: str, call: ArgumentCall, editor: Editor) -> bool:
     if package == "builtins":
         return _builtin(last, call, editor)
     if package in _TORCH:
-        return last in PURE and _keeps_operands(last, call)
+        return (last in PURE or last in _FINDS) and _keeps_operands(last, call)
     return package == "numpy" and last in _NUMPY and "out" not in call.kwargs
 
 
@@ -146,7 +148,7 @@ def _builtin(name: str, call: ArgumentCall, editor: Editor) -> bool:
 def _method(receiver: Value, name: str, call: ArgumentCall, editor: Editor) -> bool:
     if isinstance(receiver, Tensor):
         is_known = receiver.is_known or name not in _AMBIGUOUS
-        return is_known and (name in PURE or name in _READS) and _keeps_operands(name, call)
+        return is_known and (name in PURE or name in _READS or name in _FINDS) and _keeps_operands(name, call)
     if isinstance(receiver, (Const, PythonValue)):
         is_text = isinstance(receiver, PythonValue) and receiver.kind == "str"
         if is_text or (isinstance(receiver, Const) and isinstance(receiver.value, str)):

@@ -13,7 +13,7 @@ from graphdoctor.fixes.branches.finite_gradients import divides
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
-from graphdoctor.static.domain.value_functions import options, tensor_of
+from graphdoctor.static.domain.value_functions import is_read, is_tensor, options, tensor_of
 from graphdoctor.static.domain.values import External, Tensor
 from graphdoctor.syntax.walk import walk
 
@@ -129,18 +129,31 @@ def check(value: cst.BaseExpression, editor: Editor) -> None:
 
 
 def check_size(value: cst.BaseExpression, editor: Editor) -> None:
-    """Refuse a side, or one of several values of it, whose size a mask decides."""
-    parts = [e.value for e in value.elements] if isinstance(value, cst.Tuple) else [value]
-    if any(_selects(part, editor) for part in parts):
-        raise Refuse("one side selects by a mask, so the sides differ in size")
+    """Refuse a side, or one of several values of it, whose size data decides."""
+    for part in [e.value for e in value.elements] if isinstance(value, cst.Tuple) else [value]:
+        indices = list(_indices(part))
+        if any(isinstance(i, cst.Index) and _is_mask(i.value, editor) for i in indices):
+            raise Refuse("one side selects by a mask, so the sides differ in size")
+        bounds = (editor.value(b) for i in indices if isinstance(i, cst.Slice) for b in (i.lower, i.upper) if b)
+        if any(is_tensor(bound) or is_read(bound) for bound in bounds):
+            raise Refuse("one side ends where data says, so the sides differ in size")
 
 
-def _selects(value: cst.BaseExpression, editor: Editor) -> bool:
-    """Whether ``value`` is as large as a mask says: ``edges[:, keep]``, or computed of that element by element."""
+def check_part(one: cst.BaseExpression, other: cst.BaseExpression, editor: Editor) -> None:
+    """Refuse ``x[:, :5]`` beside ``x``."""
+    for value, whole in ((one, other), (other, one)):
+        if isinstance(value, cst.Subscript) and editor.code(value.value) == editor.code(whole):
+            cuts = (e.slice for e in value.slice if isinstance(e.slice, cst.Slice))
+            if any(cut.lower or cut.upper or cut.step for cut in cuts):
+                raise Refuse("one side is a part of the other, so the sides differ in size")
+
+
+def _indices(value: cst.BaseExpression) -> Iterator[cst.BaseSlice]:
+    """What ``edges[:, keep]`` is indexed by, also where something is computed of it element by element."""
     if isinstance(value, cst.BinaryOperation):
-        return _selects(value.left, editor) or _selects(value.right, editor)
-    parts = value.slice if isinstance(value, cst.Subscript) else ()
-    return any(_is_mask(part.slice.value, editor) for part in parts if isinstance(part.slice, cst.Index))
+        yield from (*_indices(value.left), *_indices(value.right))
+    elif isinstance(value, cst.Subscript):
+        yield from (element.slice for element in value.slice)
 
 
 def _is_mask(index: cst.BaseExpression, editor: Editor) -> bool:
@@ -168,6 +181,8 @@ def check_calls(value: cst.BaseExpression, editor: Editor) -> None:
             and called(node) not in COMPARERS
             and root(node.func) != "self"
         ):
+            if called(node) in ("item", "tolist"):
+                raise Refuse(f"`{editor.code(node)}` reads data, so the graph would end there all the same")
             raise Refuse(f"`{editor.code(node)}` may have side effects, and both sides would run")
 
 

@@ -109,6 +109,7 @@ def _chosen(one: cst.BaseExpression, other: cst.BaseExpression, rest: Rest, flat
     is_same = isinstance(one, cst.Name) and one.value not in rest.bound
     if early == editor.code(other) and (not rest.values or is_same):
         return early
+    branch_arms.check_part(one, other, editor)
     if is_number(one, editor) and is_number(other, editor):
         flat.risks.append("Python numbers become tensors of torch's default dtype")
     number = _constant(one, editor)

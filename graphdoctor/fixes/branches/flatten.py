@@ -23,7 +23,7 @@ from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
 from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
-from graphdoctor.fixes.branches.same_end import same_end, sides
+from graphdoctor.fixes.branches.same_end import one_name, read_in, same_end, sides
 from graphdoctor.fixes.branches.stores import assignments, counts_in_python, in_place_value, stored_value, swapped_names
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -123,6 +123,8 @@ class Flat:
         name = self._name()
         test = self._lasting(condition)
         self.bind(depth, name, f"{under.as_tensor} & {tight(test)}" if under is not None else test)
+        if under is None and self._either(node, name):
+            return
         self._block(node.body, Under(name, True, depth))
         if node.orelse is None:
             return
@@ -132,6 +134,20 @@ class Flat:
             self.bind(depth, second, f"{under.as_tensor} & ~{name}")
             other = Under(second, True, depth)
         self._else(node.orelse, other)
+
+    def _either(self, node: cst.If, condition: str) -> bool:
+        """``y = a`` and, in the ``else``, ``y = b`` as one choice; False for sides that do more."""
+        made = one_name(node)
+        if made is None:
+            return False
+        for statement in made:
+            branch_arms.check(statement.value, self.editor)
+        branch_arms.check_part(made[0].value, made[1].value, self.editor)
+        name = self.editor.code(made[0].targets[0].target)
+        chosen = (self.computed(s.value, Under(condition, s is made[0], 0)) for s in made)
+        self.bind(0, name, f"torch.where({condition}, {', '.join(chosen)})")
+        self._bound.add(name)
+        return True
 
     def condition(self, node: cst.If) -> Under:
         """The test of ``node``, as a name for what follows. Where Python decides not to ask it, the name is None."""
@@ -312,6 +328,8 @@ class Flat:
         if is_first and not branch_arms.is_helper(name, block, self.editor) and not self._in_each_side(name, block):
             raise Refuse(f"`{name}` is not assigned before the branch")
         plain = is_first or branch_arms.is_helper(name, block, self.editor)
+        if not plain:
+            branch_arms.check_part(value, target, self.editor)
         if not plain and name not in self._bound:
             self._check_before(name)
         self.bind(under.depth, name, code if plain else under.choose(code, name))
@@ -337,7 +355,7 @@ class Flat:
         """Whether ``name`` is an attribute that each side assigns and none reads: what it held before is not kept."""
         if "." not in name or name in self._bound or not self._in_each_side(name, block):
             return False
-        values = [v for s in sides(self.first) if s is not None for v in _values(branch_arms.statements(s))]
+        values = [value for side in sides(self.first) if side is not None for value in read_in(side)]
         return not any(branch_arms.reads(value, name) for value in values)
 
     def _in_each_side(self, name: str, block: cst.BaseSuite) -> bool:
@@ -374,12 +392,6 @@ class Flat:
 
     def _add(self, depth: int, line: str) -> None:
         self._lines.append("\t" * depth + line)
-
-
-def _values(statements: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    """What ``statements`` read: the values of assignments, the whole of others."""
-    for statement in statements:
-        yield statement.value if isinstance(statement, cst.Assign) else statement
 
 
 def _asks_for_none(test: cst.Comparison, name: str, editor: Editor) -> bool:

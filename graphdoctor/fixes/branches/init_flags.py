@@ -115,13 +115,24 @@ def _compared(test: cst.Comparison) -> bool | None:
 
 def _settled(flag: str, editor: Editor) -> bool:
     """The value that every write outside of constructors gives the attribute ``flag``. Refuses where they differ."""
-    found = {_truth(value) for node, value in writes(flag, editor) if not in_constructor(node, editor)}
+    written = [(node, value) for node, value in writes(flag, editor) if not in_constructor(node, editor)]
+    for outer in (o for node, _ in written for o in editor.ancestors(node)):
+        # ``if end >= self.size: self.full.fill_(1)`` waits for more calls; a flag of Python is the same in all.
+        if isinstance(outer, cst.If) and _waits(outer.test, flag):
+            raise Refuse(f"a later call than the first may be the one that sets `{flag}`")
+    found = {_truth(value) for _, value in written}
     if len(found) != 1:
         raise Refuse(f"`{flag}` is not shown to be set once and for all")
     (truth,) = found
     if truth is None:
         raise Refuse(f"`{flag}` is set to what data decides")
     return truth
+
+
+def _waits(test: cst.BaseExpression, flag: str) -> bool:
+    """Whether ``test`` compares, and not the ``flag`` itself."""
+    asks = any(isinstance(n, cst.Attribute) and n.attr.value == flag for n in walk(test))
+    return not asks and any(isinstance(n, cst.Comparison) for n in walk(test))
 
 
 def _truth(value: cst.BaseExpression | None) -> bool | None:

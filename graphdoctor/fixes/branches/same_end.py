@@ -1,4 +1,7 @@
-"""What all sides of a branch end with: ``out.append(v)`` or ``out["key"] = v``, where only the value differs."""
+"""What all sides of a branch end with: ``out.append(v)`` or ``out["key"] = v``, where only the value differs.
+
+And two sides that do nothing but give one name a value.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,17 @@ def same_end(first: cst.If, editor: Editor) -> tuple[Mapping[cst.CSTNode, cst.Ba
     return {e: f[0] for e, f in zip(ends, found, strict=True) if e is not None and f is not None}, texts.pop()
 
 
+def one_name(node: cst.If) -> tuple[cst.Assign, cst.Assign] | None:
+    """The statements of ``if t: y = a`` and ``else: y = b``; None for sides that do more."""
+    blocks = [node.body, node.orelse.body] if isinstance(node.orelse, cst.Else) else []
+    made = [statement for block in blocks for statement in branch_arms.statements(block)]
+    if len(made) != 2 or not isinstance(made[0], cst.Assign) or not isinstance(made[1], cst.Assign):
+        return None
+    first, second = made[0].targets, made[1].targets
+    is_name = len(first) == len(second) == 1 and isinstance(first[0].target, cst.Name)
+    return (made[0], made[1]) if is_name and first[0].target.deep_equals(second[0].target) else None
+
+
 def sides(node: cst.If) -> Iterator[cst.BaseSuite | None]:
     """The blocks of an ``if`` with its ``elif`` and ``else``; None at the end where there is no ``else``."""
     yield node.body
@@ -32,6 +46,12 @@ def sides(node: cst.If) -> Iterator[cst.BaseSuite | None]:
         yield from sides(node.orelse)
     else:
         yield node.orelse.body if node.orelse is not None else None
+
+
+def read_in(block: cst.BaseSuite) -> Iterator[cst.CSTNode]:
+    """What the statements of ``block`` read: the values of assignments, the whole of others."""
+    for statement in branch_arms.statements(block):
+        yield statement.value if isinstance(statement, cst.Assign) else statement
 
 
 def _store(statement: cst.CSTNode, editor: Editor) -> tuple[cst.BaseExpression, str] | None:

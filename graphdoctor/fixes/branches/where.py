@@ -13,7 +13,7 @@ from graphdoctor.fixes.analysis.purity import calls, root
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.match_cases import as_branches
-from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import indented
 from graphdoctor.fixes.core.scope import names, parameters, target_names
@@ -134,13 +134,18 @@ class _Chooser:
             if not isinstance(small, cst.Return) or small.value is None or following is None:
                 raise Refuse("the return of the other side does not follow directly")
             value, last = small.value, following
-        chosen = self._side(value)
+        chosen = other = self._side(value)
         for case in reversed(cases):
             returned = self._side(branch_arms.returned_value(case.body))
             chosen = self._choose(_Test(case.test, case is cases[0]), returned, chosen)
         comments = self._comments(*nodes, *([last] if last is not nodes[-1] else []))
-        line = self._line(indent, "return ", chosen.text)
-        return self.editor.replace_span(nodes[0], last, self.editor.lines(indent, *comments, line))
+        lines = [self._line(indent, "return ", chosen.text)]
+        python = self.conditions.split(cases[0].test).python if len(cases) == 1 else ""
+        if python and len(indent + chosen.text) > LINE_LENGTH:
+            inner = chosen.text[1:].removesuffix(f" if {python} else {other.text})")
+            lines = [f"if {python}:", "\t" + self._line(indent + self.editor.indent, "return ", inner)]
+            lines.append(self._line(indent, "return ", other.text))
+        return self.editor.replace_span(nodes[0], last, self.editor.lines(indent, *comments, *lines))
 
     def _assigns(
         self, node: cst.If | cst.Match, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str
@@ -234,6 +239,7 @@ class _Chooser:
         for side in (taken, other):
             branch_arms.check(side.value, self.editor)
             self.risks.extend(branch_arms.risks(side.value, self.editor))
+        branch_arms.check_part(taken.value, other.value, self.editor)
         if is_number(taken.value, self.editor) and is_number(other.value, self.editor):
             self.risks.append("Python numbers become tensors of torch's default dtype")
         skipped = self._also_computed(test.node) if test.is_first else [test.node]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions
+from graphdoctor.fixes.analysis.purity import called, calls
 from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.branch import branch_of
@@ -42,6 +43,9 @@ def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     branch = branch_of(hit.place, editor)
     if not isinstance(branch, cst.If):
         return Refusal("This does not decide whether a layer of a for loop runs.")
+    read = next((call for call in calls(branch) if called(call) in ("item", "tolist") and call is not hit.place), None)
+    if read is not None:
+        raise Refuse(f"`{editor.code(read)}` reads data, so the graph would end there all the same")
     conditions = Conditions(editor, hit)
     edits: list[Edit] = []
     name = _set_to(branch, "True")

@@ -6,7 +6,7 @@ does not know it, because a buffer is data.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import libcst as cst
 
@@ -30,6 +30,8 @@ _NUMBERS = frozenset({"bool", "float", "int", "item", "tolist"})
 _BUILTINS = frozenset({"bool", "float", "int"})
 #: Calls whose result is a tensor with a shape that the data decides.
 _INDICES = frozenset({"argwhere", "nonzero", "where"})
+#: What a buffer holds that is turned on or off.
+_SWITCHES = ("0", "0.0", "1", "1.0", "False", "True")
 _REASON = (
     "It is computed once, when the module is made: what is loaded into the buffer or written to it later no longer "
     "counts there."
@@ -76,10 +78,29 @@ def _expression(hit: Hit, owner: cst.ClassDef, editor: Editor) -> tuple[cst.Base
     is_truth = isinstance(hit.event, Truth) or branch_of(read, editor) is not None
     numbers = [c for c in calls(read) if called(c) in _NUMBERS]
     if is_truth:
+        if all(_is_switch(n.attr.value, owner, editor) for n in walk(read) if _is_own(n)):
+            raise Refuse("the buffer is a switch, which code outside of the file is to turn on or off")
         return read, f"bool({text})", "flag"
     if isinstance(hit.event, Convert) and not numbers:
         return read, f"{text}.tolist()", "value"
     return read, text, "value" if numbers else "index"
+
+
+def _is_own(node: cst.CSTNode) -> TypeGuard[cst.Attribute]:
+    return isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
+
+
+def _is_switch(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
+    """Whether the buffer ``name`` is 0 or 1 in each new module: nobody asks for that but who changes it later."""
+    for call in calls(owner):
+        if called(call) == "register_buffer" and editor.code(call.args[0].value).strip("\"'") == name:
+            made = call.args[1].value if len(call.args) > 1 else None
+            value = made.args[0].value if isinstance(made, cst.Call) and made.args else None
+            while isinstance(value, cst.List) and len(value.elements) == 1:
+                value = value.elements[0].value
+            one = isinstance(made, cst.Call) and called(made) in ("ones", "zeros")
+            return one or (value is not None and editor.code(value) in _SWITCHES)
+    return False
 
 
 def _mask(place: cst.Subscript, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, Kind]:

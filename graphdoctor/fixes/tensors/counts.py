@@ -12,6 +12,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.proof.aliasing import is_written
 from graphdoctor.fixes.tensors.asked_counts import count_of
+from graphdoctor.fixes.tensors.masks import without_mask
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -24,6 +25,47 @@ _DISTINCT = (
     "Only the number of values is used: neighbours that differ are counted, and the values are no longer computed."
 )
 _SELECTED = "Only the number of selected elements is used: the mask is summed, and its shape is no longer checked."
+
+
+def count_kept(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.bincount(x[m], minlength=n)`` adds the mask itself into ``n`` zeros. Raises Refuse where it does not fit.
+
+    What is counted has one dimension, so the mask has the shape of ``x``. What it leaves out adds 0, at index 0.
+    """
+    call = next((n for n in (hit.place, *editor.ancestors(hit.place)) if _counts(n)), None)
+    statement = editor.statement_of(hit.place)
+    if not isinstance(call, cst.Call):
+        return Refusal("Nothing is counted by bincount.")
+    given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+    selected = next((n for n in walk(call.args[0].value) if isinstance(n, cst.Subscript)), None)
+    index = selected.slice[0].slice if selected is not None and len(selected.slice) == 1 else None
+    if set(given) != {"minlength"} or selected is None or not isinstance(index, cst.Index):
+        raise Refuse("what is counted is not selected by one mask")
+    mask = tensor_of(editor.value(index.value))
+    if mask is None or mask.dtype != "bool" or mask.numpy:
+        raise Refuse("what is counted is not selected by one mask")
+    numbers = without_mask(call.args[0].value, selected.slice, editor, ("int", "long"))
+    if any(not is_pure(c, editor) for part in (call.args[0], index.value) for c in calls(part)):
+        raise Refuse(f"`{editor.code(call.args[0].value)}` would be computed in another order")
+    line = editor.parent(statement)
+    is_first = _runs_first(call, editor) or (isinstance(statement, cst.AugAssign) and statement.value is call)
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or not is_first:
+        raise Refuse("the count stands in the middle of a statement")
+    indent, name, keep = editor.indent_of(line), editor.fresh("indices"), editor.code(index.value)
+    above = []
+    if not isinstance(index.value, cst.Name):
+        above, keep = [f"{editor.fresh('keep')} = {keep}"], editor.fresh("keep")
+    above.append(f"{name} = torch.where({keep}, {numbers}, 0).flatten().long()")
+    length = editor.code(given["minlength"])
+    text = f"{name}.new_zeros({length}).scatter_add_(0, {name}, {keep}.flatten().long())"
+    edits = (editor.insert_before(line.body[0], editor.lines(indent, *above, "")), editor.replace(call, text))
+    return FixPlan((*editor.torch_import(call), *edits), "unsafe", _REASON.format(length=length))
+
+
+def _counts(node: cst.CSTNode) -> bool:
+    """``torch.bincount(x, minlength=n)``."""
+    is_call = isinstance(node, cst.Call) and called(node) == "bincount" and len(node.args) == 2
+    return is_call and node.args[0].keyword is None and not node.args[0].star  # type: ignore[attr-defined]
 
 
 def count_into(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -19,7 +19,9 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import on_one_line
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.tensors.masks import element_reason, written_back
 from graphdoctor.model.findings import Edit
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -37,10 +39,14 @@ def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     assign, whole = _statement(hit, editor)
     targets = _targets(assign)
     mask = targets[0].mask
-    if any(not t.mask.deep_equals(mask) for t in targets):
+    read = _index(hit.place) if isinstance(hit.place, cst.Subscript) else mask
+    if read is None or any(not by.deep_equals(mask) for by in (read, *(t.mask for t in targets))):
+        # Of ``feat[slots] = emb[m]`` the slots are positions.
         raise Refuse("the targets are not selected by the same mask")
     if isinstance(whole, cst.If) and not _asks_any(whole, mask):
         raise Refuse("the branch tests more than whether the mask selects anything")
+    if isinstance(whole, cst.If) and (plan := _by_elements(whole, assign, targets, editor)) is not None:
+        return plan
     pick = editor.fresh("picked")
     picking = _Pick(mask, pick)
     value = cst.parse_expression(on_one_line(assign.value, editor)).visit(picking)
@@ -62,6 +68,33 @@ def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         _REASON,
         known=("gradients", "requires_grad", "rows"),
     )
+
+
+def _by_elements(whole: cst.If, assign: cst.Assign, targets: Sequence[_Target], editor: Editor) -> FixPlan | None:
+    """``y[m] = x[m] * 2`` as a choice for all elements; None for what is more than arithmetic."""
+    place = assign.targets[0].target
+    if not isinstance(place, cst.Subscript):
+        return None
+    try:
+        text = written_back(assign, place, _spread(targets[0], editor), editor)
+    except Refuse:
+        return None
+    indent = editor.indent_of(whole)
+    lines = [comment for _, comment in editor.module.comments(whole)]
+    edit = editor.replace(whole, editor.lines(indent, *lines, editor.statement(indent, "", text)))
+    edits = (*editor.torch_import(whole), edit)
+    return FixPlan(edits, "unsafe", element_reason(assign.value), known=("gradients", "requires_grad"))
+
+
+def _spread(target: _Target, editor: Editor) -> str:
+    """The mask with the dimensions that the tensor has after those of the mask."""
+    tensor, mask = editor.code(target.tensor), editor.code(target.mask)
+    of_tensor, of_mask = (
+        known.ndim if (known := tensor_of(editor.value(n))) else None for n in (target.tensor, target.mask)
+    )
+    if of_tensor is None or of_mask is None:
+        return f"{mask}[(...,) + (None,) * ({tensor}.ndim - {mask}.ndim)]"
+    return f"{mask}[...{', None' * (of_tensor - of_mask)}]" if of_tensor > of_mask else mask
 
 
 def _indices(node: cst.Subscript) -> frozenset[str]:
@@ -171,7 +204,6 @@ def _edit(whole: cst.CSTNode, targets: Sequence[_Target], value: cst.BaseExpress
     ]
     for target, new in zip(targets, found, strict=True):
         tensor = editor.code(target.tensor)
-        where = f"{mask}[(...,) + (None,) * ({tensor}.ndim - {mask}.ndim)]"
-        written = f"torch.where({where}, {new}.reshape({tensor}.shape), {tensor})"
+        written = f"torch.where({_spread(target, editor)}, {new}.reshape({tensor}.shape), {tensor})"
         lines.append(editor.statement(indent, "", f"{tensor}.copy_({written})"))
     return editor.replace(whole, editor.lines(indent, *lines))

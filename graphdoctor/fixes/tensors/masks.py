@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import libcst as cst
 
@@ -50,7 +50,7 @@ def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     mask = _mask(target)
     text = written_back(statement, target, spread(mask, target.value, hit, editor), editor)
     edits = (*editor.torch_import(statement), editor.replace(statement, text))
-    return FixPlan(edits, "unsafe", _reason(statement.value))
+    return FixPlan(edits, "unsafe", element_reason(statement.value))
 
 
 def written_back(statement: cst.Assign | cst.AugAssign, target: cst.Subscript, condition: str, editor: Editor) -> str:
@@ -59,7 +59,7 @@ def written_back(statement: cst.Assign | cst.AugAssign, target: cst.Subscript, c
     if _is_added_to_each(statement, editor):
         value = editor.code(statement.value)
     else:
-        value = _without_mask(statement.value, target.slice, editor)
+        value = without_mask(statement.value, target.slice, editor)
     if isinstance(statement, cst.AugAssign):
         if type(statement.operator) not in _OPERATORS:
             raise Refuse("what is selected is written back with an operator that has no plain form")
@@ -158,13 +158,18 @@ def _select_operands(call: cst.Call, editor: Editor) -> tuple[cst.BaseExpression
     return values[0], values[1]
 
 
-def _without_mask(value: cst.BaseExpression, mask: Sequence[cst.SubscriptElement], editor: Editor) -> str:
-    """``value`` over the full shape: ``z[m]`` becomes ``z``. Refuses what is not computed element by element."""
+def without_mask(
+    value: cst.BaseExpression, mask: Sequence[cst.SubscriptElement], editor: Editor, also: Collection[str] = ()
+) -> str:
+    """``value`` over the full shape: ``z[m]`` becomes ``z``. Refuses what is not computed element by element.
+
+    ``also`` are methods that are, beside the operators.
+    """
     drop = _DropMask(mask)
     changed = value.visit(drop)
     assert isinstance(changed, cst.BaseExpression)
     for call in calls(changed):
-        if called(call) not in POINTWISE or not isinstance(call.func, cst.Attribute):
+        if called(call) not in (*POINTWISE, *also) or not isinstance(call.func, cst.Attribute):
             raise Refuse(f"`{editor.module.tree.code_for_node(call)}` is not computed element by element")
     for node in walk(changed):
         if isinstance(node, (cst.Subscript, cst.MatrixMultiply, cst.BaseComp, cst.Lambda, cst.IfExp, cst.NamedExpr)):
@@ -213,7 +218,8 @@ def _in_parentheses(node: cst.BaseExpression, text: str) -> str:
     return text if is_tight else f"({text})"
 
 
-def _reason(value: cst.BaseExpression) -> str:
+def element_reason(value: cst.BaseExpression) -> str:
+    """Why ``written_back`` keeps the results, and where gradients may become NaN."""
     hazards = [called(c) for c in calls(value) if called(c) in HAZARDS]
     hazards += ["division" for n in walk(value) if isinstance(n, cst.Divide)]
     hazards += ["power" for n in walk(value) if isinstance(n, cst.BinaryOperation) and is_root(n)]

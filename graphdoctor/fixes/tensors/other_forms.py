@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import libcst as cst
@@ -13,8 +14,9 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.domain.events import Subscript
 from graphdoctor.static.domain.value_functions import options, tensor_of
-from graphdoctor.static.domain.values import Const, PythonValue, Tensor
+from graphdoctor.static.domain.values import Const, Function, PythonValue, Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
 
 #: The argument that the number multiplies, counted with the tensor that a method is called of.
 _SCALED = {"add": ("alpha", 1), "sub": ("alpha", 1), "addcmul": ("value", 1), "addcdiv": ("value", 1)}
@@ -127,6 +129,26 @@ def check_unchanged_view(node: cst.Subscript, editor: Editor) -> None:
         outer = editor.parent(user) if isinstance(user, cst.Subscript) else None
         if is_method or is_target or isinstance(outer, (cst.AssignTarget, cst.AugAssign)):
             raise Refuse(f"`{editor.code(node)}` is a view that is changed in place")
+        call = editor.parent(user) if isinstance(user, cst.Arg) else None
+        if isinstance(user, cst.Arg) and isinstance(call, cst.Call) and _may_write(call, user, editor):
+            raise Refuse(f"`{editor.code(node)}` is a view, in which `{editor.code(call.func)}` may write")
+
+
+def _may_write(call: cst.Call, argument: cst.Arg, editor: Editor) -> bool:
+    """Whether ``call`` gets ``argument`` to write to, or is one of a function of the code that writes in place."""
+    if argument.keyword is not None and argument.keyword.value == "out":
+        return True
+    functions = (f.info.node for f in options(editor.value(call.func)) if isinstance(f, Function))
+    return any(_writes(node) for function in functions for node in walk(function.body))
+
+
+def _writes(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Call):
+        is_method = isinstance(node.func, cst.Attribute) and re.search("[a-z]_$", node.func.attr.value) is not None
+        return is_method or any(arg.keyword is not None and arg.keyword.value == "out" for arg in node.args)
+    return isinstance(node, cst.AugAssign) or (
+        isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Subscript)
+    )
 
 
 def least_squares(hit: Hit, editor: Editor) -> FixPlan | Refusal:

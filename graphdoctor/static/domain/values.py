@@ -180,12 +180,13 @@ class ExternalObject(Value):
     """An object made by calling something external that is not a tensor: ``ExternalObject("logging.getLogger")``.
 
     ``build`` is its number among the objects that the scanned file makes outside regions (0: not one of them).
-    ``in_region`` is True for what compiled code makes.
+    ``in_region`` is True for what compiled code makes. ``shown`` is what a progress bar goes through.
     """
 
     qualname: str
     build: int = 0
     in_region: bool = False
+    shown: Value | None = None
 
 
 @frozen

@@ -12,6 +12,7 @@ from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
     Const,
+    ExternalObject,
     Instance,
     Mapping,
     PythonValue,
@@ -63,6 +64,8 @@ def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, 
         if value.info.fields and value.info.derives("typing.NamedTuple", "collections.namedtuple"):
             fields = [value.attrs.get(f, UNKNOWN) for f in value.info.fields]
             return fields, join(*fields)
+    if isinstance(value, ExternalObject) and value.shown is not None:
+        return elements(interpreter, node, value.shown, count)
     if isinstance(value, PythonValue) and value.kind == "size":
         return None, PythonValue("int", shape=True)
     if isinstance(value, Const) and isinstance(value.value, str):

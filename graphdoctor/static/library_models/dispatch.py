@@ -223,6 +223,16 @@ def _collections(
     return Seq("list", None, UNKNOWN) if name == "deque" else UNKNOWN
 
 
+def _progress(
+    interpreter: Interpreter, _node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value | None:
+    """A progress bar, which gives what it goes through."""
+    shown = args[0] if args else kwargs.get("iterable", kwargs.get("sequence"))
+    return ExternalObject(qualname, in_region=True, shown=shown) if interpreter.frame.compiled else None
+
+
+_BARS = (*(f"tqdm.{package}tqdm" for package in ("", "auto.", "rich.", "std.")), "rich.progress.track")
+
 #: The models of modules, by name: each gives the result of a function of the module, or None where it is not known.
 _MODULES: dict[str, _Function] = {
     "math": _math,
@@ -265,6 +275,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "os.getenv": _read_environment,
     "re.findall": _find_text,
     "typing.cast": _argument(1, count=2),
+    **dict.fromkeys(_BARS, _progress),
     **dict.fromkeys(_RESULT_UNKNOWN, lambda *_: UNKNOWN),
 }
 

@@ -254,7 +254,9 @@ class _State:
     def frozen(self, value: Value) -> Hashable:
         """``value`` with numbers for the objects in it. Raises _NotCacheable."""
         kind = type(value)
-        if kind in _PLAIN or (kind is ExternalObject and not value.build):  # type: ignore[attr-defined]
+        if kind in _PLAIN:
+            return value
+        if isinstance(value, ExternalObject) and not value.build and value.shown is None:
             return value
         if isinstance(value, Instance):
             return _Encoded(Instance, self._number(value))

@@ -1,9 +1,11 @@
+from enum import Enum, IntEnum
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
+from graphdoctor.dynamic.numerics import state
 from graphdoctor.dynamic.numerics.comparison import Difference, compare, load, save, snapshot, verdict
 from graphdoctor.dynamic.user_code.target import Sample
 
@@ -74,3 +76,23 @@ def test_a_snapshot_survives_the_way_through_a_file(tmp_path: Path) -> None:
 def test_one_bad_comparison_spoils_the_verdict() -> None:
     result = verdict({"eager differs": Difference(0.0), "compiled differs": Difference(0.5, "output: bad")})
     assert (result.equal, result.max_abs_diff, result.detail) == (False, 0.5, "compiled differs: output: bad")
+
+
+def test_numbers_and_texts_of_other_classes_are_saved_as_those_of_python(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+
+    class Kind(str, Enum):
+        ONE = "one"
+
+    class Level(IntEnum):
+        LOW = 1
+
+    module = nn.Linear(2, 2)
+    before = state.of(Sample(module, module, (), {}), ())
+    module.best, module.kind = numpy.float64(0.5), numpy.str_("a")
+    sample = Sample(module, module, (), {})
+    found = snapshot(sample, [numpy.float64(1.5), numpy.complex128(2), Kind.ONE, Level.LOW, numpy.bytes_(b"x"), True])
+    found |= state.written(before, state.of(sample, ()), ()).leaves
+    save(found, tmp_path, "eval")
+    assert compare(load(tmp_path, "eval") or {}, found) == Difference(0.0)
+    assert [found[f"output[{n}]"] for n in range(6)] == [1.5, 2, "one", 1, b"x", True]

@@ -179,3 +179,18 @@ def test_gradients_that_a_reentrant_checkpoint_keeps_from_eager_code(
     assert (run.graphs, run.breaks) == (1, ())
     assert run.numerics is not None and run.numerics.equal is True, run.numerics
     assert note in run.numerics.detail and bool(run.numerics.detail) is bool(note)
+
+
+def test_code_that_goes_backward_itself_leaves_no_graph_to_do_it_again() -> None:
+    class Step(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            loss: torch.Tensor = self.linear(x).pow(2).mean()
+            loss.backward()
+            return loss
+
+    run = ran_as(Step, "train")
+    assert (run.outcome, run.raised_with, run.numerics and run.numerics.equal) == ("ok", (), True)

@@ -84,7 +84,14 @@ def test_the_code_without_a_branch_is_the_same_program(make: Any, runner: Any, n
     assert torch.equal(result.value, runner.eager(source, inputs[1].clone()))
 
 
+def test_sides_that_give_one_name_a_value_are_one_choice(make: Any) -> None:
+    body = "n = x.sum()\nif n == 0:\n    y = -x\nelse:\n    y = x / n\nreturn y"
+    after = make(source_of(body), cst.If).after(flatten_branch)
+    assert "    y = torch.where(condition, -x, x / torch.where(~condition, n, 1))\n    return y" in after
+
+
 REFUSED = {
+    "a part of what it was": "h = x\nif x.max() > 1:\n    print('a')\n    h = h[:1]\nreturn h",
     "a change in place by data": "h = x * 2\nif h.max() > 1:\n    h[h > 1] = 2\nreturn h",
     "None before": "h = None\nif x.max() > 1:\n    print(1)\n    h = x\nreturn h",
     "a call that may do anything": "h = x * 2\nif h.max() > 1:\n    calls.append(1)\n    h = h * 2\nreturn h",

@@ -88,6 +88,8 @@ TABLE: list[Row] = [
      (cst.UnaryOperation, "drop"), UNKNOWN, "`drop` is not set behind one flag of the loop."),
     (skip_layer, "y = None\nfor k in x:\n    if k.any():\n        y = n(k)", (cst.Call, "k.any"), BOOL,
      "`y` is None before the first layer, and `torch.where` takes tensors."),
+    (skip_layer, "for k in x:\n    if k.any():\n        n = k.sum().item()", (cst.Call, "k.any"), BOOL,
+     "`k.sum().item()` reads data, so the graph would end there all the same."),
     (skip_layer, "for k in x:\n    if n and k.any():\n        y = k", IF, UNKNOWN,
      "A flag decides too whether the layer runs."),
     (skip_layer, "for k in x:\n    if not (n and k.any()):\n        n = k", IF, UNKNOWN,
@@ -156,6 +158,8 @@ TABLE: list[Row] = [
      "`ready` is set to what data decides."),
     (take_as_set, FLAG + "if self.ready:\n            return x\n        [*self.ready, x] = x\n", (cst.Attribute, "self.ready"), BOOL,
      "`ready` is set to what data decides."),
+    (take_as_set, FLAG + "if self.ready:\n            return x\n        if len(x) > 3:\n            self.ready.fill_(1)\n",
+     (cst.Attribute, "self.ready"), BOOL, "A later call than the first may be the one that sets `ready`."),
     (take_as_set, FLAG + "if not self.ready:\n            self.ready.fill_(1)\n        else:\n            x = x + 1\n",
      (cst.Attribute, "self.ready"), BOOL, "The branch on the flag has another side."),
     # Conditions.

@@ -36,6 +36,10 @@ REWRITTEN = {
     "functional": "if x.mean() > 0:\n    y = F.gelu(x)\nelse:\n    y = F.relu(x)\nreturn y",
     "same reduction": "if x.max() > 2:\n    y = x.mean(dim=1)\nelse:\n    y = x.amax(dim=1)\nreturn y",
     "called twice": "if 0 < float(x.sum()) < 5:\n    x = x * 2\nreturn x",
+    "a long return behind a flag": (
+        "if flag and x.sum() > 0:\n    # The sum is large.\n    return torch.clamp(x * 2 + 1, -limit, limit).sigmoid()\n"
+        "return torch.clamp(x.relu() * 3 - limit, -limit, limit).tanh().sigmoid()"
+    ),
     "number arm": "if x.sum() > 0:\n    s = 1.5\nelse:\n    s = x.mean()\nreturn x * s",
 }
 
@@ -326,6 +330,15 @@ def test_submodule_calls_are_unsafe(make: Any, name: str) -> None:
             "one side selects by a mask, so the sides differ in size",
         ),
         (
+            "y = 1.0\nif x.sum() > 0:\n    y = x.max().item()\nreturn y",
+            "`x.max().item()` reads data, so the graph would end there all the same",
+        ),
+        ("if x.sum() > 0:\n    x = x[:, :3]\nreturn x", "one side is a part of the other, so the sides differ in size"),
+        (
+            "n = x.sum().long()\nif x.sum() > 0:\n    return x\nreturn x[:n]",
+            "one side ends where data says, so the sides differ in size",
+        ),
+        (
             "if 0 < x.mul(flag(x)).sum() < 2:\n    x = x * 2\nreturn x",
             "`flag(x)` would be called twice; give it a name",
         ),
@@ -376,3 +389,9 @@ def test_what_is_of_numpy_on_one_path_is_refused(make: Any, branch: str, reason:
     body = f"import numpy as np\nif flag:\n    n = np.arange(3).max()\nelse:\n    n = x.sum()\n{branch}\nreturn x * n"
     case = make(source_of(body), cst.If, "> 2")
     assert case.refusal(choose_with_where) == f"torch.where does not fit: {reason}."
+
+
+def test_a_long_return_behind_a_flag_stays_a_branch_of_python(make: Any) -> None:
+    after = branch_case(make, REWRITTEN["a long return behind a flag"]).after(choose_with_where)
+    assert "    if flag:\n        return torch.where(\n" in after
+    assert max(map(len, after.splitlines())) <= 120

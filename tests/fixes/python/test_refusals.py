@@ -79,6 +79,8 @@ TABLE: list[Row] = [
      UNKNOWN, "It depends on more than buffers that nothing changes."),
     (read_once, KEEP + "        return x[(x > 0)]\n", (cst.Subscript, "x"), UNKNOWN,
      "The mask depends on more than buffers that nothing changes."),
+    (read_once, INIT + "        self.register_buffer('on', torch.tensor([1]))\n" + FORWARD + "        if self.on == 1:\n            x = x + 1\n        return x\n",
+     (cst.Comparison, "self.on"), BOOL, "The buffer is a switch, which code outside of the file is to turn on or off."),
     (read_once, KEEP + "        return x[0]\n", (cst.Subscript, "x"), UNKNOWN, "No mask is among the indices."),
     (numbers_of_buffers, "return x.item()", CALL, UNKNOWN, "The class keeps no whole number in a buffer."),
     (numbers_of_buffers, KEEP + "        return x.item()\n", (cst.Call, "item"), UNKNOWN, "The class keeps no whole number in a buffer."),

@@ -231,3 +231,49 @@ def test_the_largest_of_whole_numbers_is_a_whole_number(fixed: Any, runner: Any,
     one, other = (runner.eager(text.replace("@torch.compile\n", ""), x, y) for text in (source, after))
     assert torch.equal(one, other) and one.dtype == other.dtype
     assert "inf" not in fixed(largest("bool", reduction), unsafe=True).text
+
+
+@pytest.mark.parametrize("body", ["y[m] = x[m]", "y[m] = x[m] * 2 - 1  # doubled"])
+def test_a_branch_that_only_writes_back_arithmetic_is_one_choice(fixed: Any, runner: Any, body: str) -> None:
+    import torch
+
+    source = f"""\
+import torch
+
+
+@torch.compile
+def f(x: torch.Tensor):
+    y = torch.zeros_like(x)
+    m = y.sum(-1) < x[:, 0]
+    if m.any():
+        {body}
+    return y
+"""
+    after = fixed(source, unsafe=True).text
+    assert "    y.copy_(torch.where(m[" in after and "def picked" not in after
+    assert ("# doubled" in after) == ("# doubled" in body)
+    for x in (torch.arange(-3.0, 3).reshape(3, 2), -torch.ones(2, 2)):
+        one, other = (runner.eager(text.replace("@torch.compile\n", ""), x) for text in (source, after))
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "k = (a >= 0) & (a < 3)\nreturn torch.bincount(3 * a[k].int() + b[k], minlength=9).reshape(3, 3)",
+        "n = torch.zeros(9).long()\nn += torch.bincount(b[a > 0], minlength=9)\nreturn n",
+        "k = a == b\nreturn torch.bincount(a[k], minlength=300)",
+    ],
+)
+def test_what_a_mask_selects_is_counted_with_the_mask(fixed: Any, runner: Any, body: str) -> None:
+    import torch
+
+    source = "import torch\n\n\n@torch.compile\ndef f(a: torch.Tensor, b: torch.Tensor):\n"
+    source += "".join(f"    {line}\n" for line in body.splitlines())
+    after = fixed(source, unsafe=True).text
+    assert "bincount" not in after and "[k]" not in after and "capture" not in after
+    for a in ([0, 1, 255, 2], [0, 0, 0, 0], [255, 255, 255, 255], [[1, 2], [255, 0]]):
+        x = torch.tensor(a)
+        y = (x + 1) % 3
+        one, other = (runner.eager(text.replace("@torch.compile\n", ""), x, y) for text in (source, after))
+        assert torch.equal(one, other) and one.dtype == other.dtype

@@ -31,7 +31,7 @@ from graphdoctor.fixes.tensors.conversions import (
     torch_math,
     torch_reduction,
 )
-from graphdoctor.fixes.tensors.counts import count_distinct, count_selected
+from graphdoctor.fixes.tensors.counts import count_distinct, count_kept, count_selected
 from graphdoctor.fixes.tensors.indices import without_indices
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
@@ -224,11 +224,19 @@ TABLE: list[Row] = [
     (stay_dense, "return x.to_dense()", CALL, UNKNOWN, "The sparse tensor is not made by to_sparse() in this function."),
     (stay_dense, "s = x.to_sparse()\nreturn s", CALL, UNKNOWN, "Line 6 does more with the sparse tensor than make it dense."),
     # Functions of what a mask selects.
+    (count_kept, "return torch.bincount(x, minlength=3)", CALL, UNKNOWN, "What is counted is not selected by one mask."),
+    (count_kept, "return torch.bincount(x[y], minlength=3)", CALL, UNKNOWN, "What is counted is not selected by one mask."),
+    (count_kept, "return torch.bincount(x[x.clamp_(0) > 0], minlength=3)", CALL, UNKNOWN,
+     "`x[x.clamp_(0) > 0]` would be computed in another order."),
+    (count_kept, "return g(x) + torch.bincount(x[x > 0], minlength=3)", (cst.Call, "bincount"), UNKNOWN,
+     "The count stands in the middle of a statement."),
     (call_with_all_rows, "m = x > 0\nif m.any():\n    y = x[m]\n    x[m] = g(x[m])", (cst.Call, "any"), BOOL,
      "The branch does more than write back what a mask selects."),
     (call_with_all_rows, "m = x > 0\nif y.any():\n    x[m] = g(x[m])", (cst.Call, "any"), BOOL,
      "The branch tests more than whether the mask selects anything."),
     (call_with_all_rows, "m = x > 0\nx[m], y[n] = g(x[m])", (cst.Subscript, "x[m]"), BOOL,
+     "The targets are not selected by the same mask."),
+    (call_with_all_rows, "m = x > 0\nj = y[m]\nx[j] = x[j] * 2 + n * x[m]", (cst.Subscript, "x[m]"), BOOL,
      "The targets are not selected by the same mask."),
     (call_with_all_rows, "m = x > 0\nx[m] = g(x[m], m.sum())", (cst.Subscript, "x[m]"), BOOL,
      "What is called does not get what the mask selects, or reads the mask in another way."),

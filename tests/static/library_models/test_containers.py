@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.events import Call, Truth
 
 SOURCE = """\
 from collections import deque
@@ -44,3 +44,16 @@ class Net(torch.nn.Module):
 def test_what_is_put_in_is_there(events: Callable[..., list[Any]], made: str, is_empty: bool) -> None:
     calls = [e.qualname for e in events(SOURCE.replace("{}", made, 1)) if isinstance(e, Call) and e.site.compiled]
     assert ("builtins.print" not in calls) == is_empty
+
+
+@pytest.mark.parametrize(
+    "bar", ["tqdm.tqdm(ts, total=4)", "tqdm.auto.tqdm(iterable=zip(ts, ts))", "rich.progress.track(ts)"]
+)
+def test_a_progress_bar_gives_what_it_goes_through(events: Callable[..., list[Any]], bar: str) -> None:
+    source = (
+        "import rich.progress\nimport torch\nimport tqdm.auto\n\n\n@torch.compile\ndef f(x: torch.Tensor):\n"
+        f"    ts = x.view(2, 2)\n    for i, t in enumerate({bar}):\n        if t[0] > 0:\n"
+        "            x = x + i\n    return x\n"
+    )
+    tested = [event for event in events(source) if isinstance(event, Truth) and "Tensor" in repr(event.value)]
+    assert tested
