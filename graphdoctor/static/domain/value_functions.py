@@ -113,11 +113,13 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
 
 
 def as_arguments(value: Value) -> Value:
-    """``value`` with the tensors in it as inputs of a graph, not results in it."""
+    """``value`` with the tensors in it as inputs of a graph, not results in it, and drawn numbers as plain ones."""
     if type(value) not in _HOLDERS:
         return value
     if isinstance(value, Tensor):
         return value if value.argument else _as_argument(value)
+    if isinstance(value, PythonValue):
+        return replace(value, drawn=False) if value.drawn else value
     if isinstance(value, OneOf):
         found = [as_arguments(option) for option in value.options]
         return value if all(map(is_, found, value.options)) else join(*found)
@@ -139,7 +141,7 @@ def _as_argument(tensor: Tensor) -> Tensor:
 
 
 #: The classes of values that are tensors or may hold some.
-_HOLDERS = frozenset((Tensor, OneOf, Seq, Mapping))
+_HOLDERS = frozenset((Tensor, PythonValue, OneOf, Seq, Mapping))
 
 
 def widen_strings(value: Value) -> Value:
