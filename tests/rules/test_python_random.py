@@ -175,6 +175,13 @@ def graphdoctor_target():
         ("coin = draw()", "coin and x.ndim > 1", "pass", [15]),
         ("coins = [draw(), draw()]", "all(coins)", "pass", [15]),
         ("if x.ndim == 2:\n        count = random.randint(0, 3)", "count > 1", "pass", [16]),
+        (
+            "if x.ndim == 2:\n        print('tossing')\n        count = random.randint(0, 3)",
+            "count > 1",
+            "pass",
+            [15, 17],
+        ),
+        ("coin = 0.1 < random.uniform(0, 1) < 0.5", "coin", "pass", [14]),
         # A number that was drawn before the graph ended is a plain one.
         ("coin, other = draw(), draw()", "coin", "x = x if other else x + 1", [15]),
         ("coin = draw()\n    print('tossed')", "coin", "pass", [15]),

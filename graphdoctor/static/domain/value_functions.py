@@ -113,13 +113,11 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
 
 
 def as_arguments(value: Value) -> Value:
-    """``value`` with the tensors in it as inputs of a graph, not results in it, and drawn numbers as plain ones."""
+    """``value`` with the tensors in it as inputs of a graph, not results in it."""
     if type(value) not in _HOLDERS:
         return value
     if isinstance(value, Tensor):
         return value if value.argument else _as_argument(value)
-    if isinstance(value, PythonValue):
-        return replace(value, drawn=False) if value.drawn else value
     if isinstance(value, OneOf):
         found = [as_arguments(option) for option in value.options]
         return value if all(map(is_, found, value.options)) else join(*found)
@@ -141,7 +139,19 @@ def _as_argument(tensor: Tensor) -> Tensor:
 
 
 #: The classes of values that are tensors or may hold some.
-_HOLDERS = frozenset((Tensor, PythonValue, OneOf, Seq, Mapping))
+_HOLDERS = frozenset((Tensor, OneOf, Seq, Mapping))
+
+
+def with_drawn_read(value: Value) -> Value:
+    """``value`` with plain numbers in place of those that were drawn: the graph that drew them has ended."""
+    if type(value) is PythonValue:
+        return replace(value, drawn=False) if value.drawn else value
+    if type(value) is OneOf:
+        return join(*map(with_drawn_read, value.options)) if may_be_drawn(value) else value
+    if type(value) is Seq and (may_be_drawn(value.element) or any(map(may_be_drawn, value.items or ()))):
+        items = None if value.items is None else tuple(map(with_drawn_read, value.items))
+        return Seq(value.kind, items, with_drawn_read(value.element))
+    return value
 
 
 def widen_strings(value: Value) -> Value:

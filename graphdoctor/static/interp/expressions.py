@@ -322,7 +322,7 @@ def _comparison(interpreter: Interpreter, node: cst.Comparison) -> Value:
         if position + 1 < len(node.comparisons):
             # ``a < b < c`` tests the truth of ``a < b``.
             truth(interpreter, node, result, "and", node)
-        left = right
+        left = unknown_numbers.after_test(right, result)
     return result
 
 

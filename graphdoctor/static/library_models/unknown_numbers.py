@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.domain.events import NeedDrawn
-from graphdoctor.static.domain.value_functions import as_arguments, is_drawn, may_be_drawn, options, tensor_of
+from graphdoctor.static.domain.value_functions import is_drawn, may_be_drawn, options, tensor_of, with_drawn_read
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Value
 from graphdoctor.static.interp.interpreter import Interpreter
 
@@ -44,8 +44,8 @@ def need(interpreter: Interpreter, node: cst.CSTNode, value: Value) -> Value:
     if not may_be_drawn(value):
         return value
     interpreter.emit(NeedDrawn, node, sure=is_drawn(value))
-    _forget(interpreter)
-    return as_arguments(value)
+    interpreter.read_drawn_numbers()
+    return with_drawn_read(value)
 
 
 def need_in_arithmetic(interpreter: Interpreter, node: cst.CSTNode, left: Value, right: Value) -> None:
@@ -63,13 +63,12 @@ def need_in_comparison(interpreter: Interpreter, node: cst.CSTNode, operator: st
 def decide(interpreter: Interpreter, node: cst.CSTNode, value: Value) -> None:
     """Emit ``NeedDrawn`` for a drawn number that decides which way to go."""
     interpreter.emit(NeedDrawn, node, sure=is_drawn(value), decides=True)
-    _forget(interpreter)
+    interpreter.read_drawn_numbers()
 
 
-def _forget(interpreter: Interpreter) -> None:
-    """The graph ends here: drawn numbers among the local names are plain from here on."""
-    names = interpreter.frame.scope.names
-    names.update({name: as_arguments(value) for name, value in names.items() if may_be_drawn(value)})
+def after_test(value: Value, test: Value) -> Value:
+    """``value`` after the truth of ``test`` was asked, which ends the graph where a drawn number decides it."""
+    return with_drawn_read(value) if may_be_drawn(test) else value
 
 
 def _is_plain(value: Value) -> bool:
