@@ -344,6 +344,8 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
         return None
     if symbol:
         cost = "the second value is compiled again, as a symbol"
+    if event.site.recomputed:
+        cost = "the checkpointed function is left uncompiled"
     return Hit(
         event,
         f"{code(event)} {when}, and {cost}",

@@ -61,6 +61,11 @@ METHODS = {
     "requires_grad_": "set requires_grad before the call, on the parameter or the input",
     "detach_": "use `detach()`, which is traced",
 }
+#: What no caller can set, as the points between real and made samples by which a penalty is derived.
+_OF_RESULT = (
+    "derive by it with `torch.func.grad`, which is traced, or call the function that needs its gradient outside of "
+    "what is compiled"
+)
 _INSTEAD_OF_OFF = (
     "go on with `x = x.detach()`, which needs no gradient either and leaves the tensor of the caller as it is"
 )
@@ -838,7 +843,8 @@ def check_call(event: Call) -> Hit | None:
         return None
     if name == "detach_" and _is_computed(event.receiver):
         return None
-    return _hit(event, METHODS[name], event.receiver if package == "torch.Tensor" else None)
+    advice = _OF_RESULT if name == "requires_grad_" and _is_result(event.receiver) else METHODS[name]
+    return _hit(event, advice, event.receiver if package == "torch.Tensor" else None)
 
 
 def _is_in_backward(event: Call) -> bool:
@@ -898,7 +904,8 @@ def check_setattr(event: SetAttr) -> Hit | None:
         return None
     if event.name == "requires_grad":
         off = event.value == Const(False)
-        return _hit(event, _INSTEAD_OF_OFF if off else METHODS["requires_grad_"], event.receiver)
+        to_ask = _OF_RESULT if _is_result(event.receiver) else METHODS["requires_grad_"]
+        return _hit(event, _INSTEAD_OF_OFF if off else to_ask, event.receiver)
     if event.name == "data" and _is_computed(event.receiver) and _is_made_here(event):
         return _hit(event, "assign the tensor to the name, or write into it with `copy_`", event.receiver)
     return None
@@ -1047,6 +1054,11 @@ def _is_module(value: Value) -> bool:
 def _is_computed(value: Value) -> bool:
     """Whether the graph makes it: it is no argument, nor held by a module, which outlive the graph."""
     return not any(isinstance(o, Tensor) and (o.argument or o.owned) for o in options(value))
+
+
+def _is_result(value: Value) -> bool:
+    """Whether it is surely a tensor that the graph makes."""
+    return all(isinstance(option, Tensor) for option in options(value)) and _is_computed(value)
 
 
 def _has_parameters(value: Value) -> bool:

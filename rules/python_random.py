@@ -32,7 +32,7 @@ from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-from ._shared import asks_mode, certainty, code, consequence
+from ._shared import certainty, code, consequence
 
 CODE = "GD403"
 NAME = "python-random"
@@ -412,7 +412,7 @@ def check_call(event: Call) -> Hit | None:
         # Of an array it is traced (``torch._numpy.random``), of a list it is not.
         return None
     if not (_python(event.qualname) or _numpy(event)):
-        return _branch(event) if _traced(event.qualname) else None
+        return None
     return Hit(
         event,
         f"{code(event)} draws outside the graph",
@@ -428,10 +428,14 @@ def _is_array(event: Call) -> bool:
 
 
 def check_needdrawn(event: NeedDrawn) -> Hit:
+    if event.decides:
+        message, advice = f"{code(event)} is decided by a number from Python's `random`", _SELECT
+    else:
+        message, advice = f"{code(event)} needs the value of a number from Python's `random`", _DRAW_BEFORE
     return Hit(
         event,
-        f"{code(event)} needs the value of a number from Python's `random`",
-        _DRAW_BEFORE,
+        message,
+        advice,
         certainty(event) if event.sure else "likely",
         consequence=consequence(event),
     )
@@ -465,22 +469,6 @@ def _asks_identity(test: cst.BaseExpression) -> bool:
     )
 
 
-def _branch(event: Call) -> Hit | None:
-    """The branch that a traced draw decides."""
-    test = _decided(event)
-    if test is None:
-        return None
-    return Hit(
-        event,
-        f"{code(event, test)} is decided by a number from Python's `random`",
-        _SELECT,
-        # After an ``and`` it may never be asked: ``self.shuffle and drawn < p``.
-        "possible" if isinstance(test, cst.BooleanOperation) and not asks_mode(test) else certainty(event),
-        node=test,
-        consequence=consequence(event),
-    )
-
-
 def _tests(node: cst.CSTNode) -> list[cst.BaseExpression]:
     """What is asked for its truth in ``node``; of an ``if`` or ``while`` itself only the test, not its blocks."""
     if isinstance(node, (cst.If, cst.While)):
@@ -505,13 +493,6 @@ def _function_around(event: Call) -> cst.FunctionDef | None:
     return next((f for f in reversed(functions) if any(n is statement for n in walk(f))), None)
 
 
-def _traced(qualname: str) -> bool:
-    package, _, name = qualname.rpartition(".")
-    if package == "random":
-        return name in TRACED and name != "Random"
-    return package == "random.Random" and name in ("randint", "randrange", "uniform", "random")
-
-
 def _python(qualname: str) -> bool:
     package, _, name = qualname.rpartition(".")
     if package == "random":
@@ -532,7 +513,7 @@ def _numpy(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    if isinstance(hit.event, NeedDrawn):
+    if isinstance(hit.event, NeedDrawn) and not hit.event.decides:
         return Refusal("The trace needs the number itself, which only a draw outside of it has.")
     plan = first_fit(hit, editor, choose_by_draw, choose_by_operator, array_as_operator)
     if isinstance(plan, FixPlan):

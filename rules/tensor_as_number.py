@@ -26,7 +26,7 @@ from graphdoctor.fixes.tensors.conversions import torch_math
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.fixes.tensors.other_forms import multiplied, select_by_tensor
 from graphdoctor.model.consequence import Consequence
-from graphdoctor.static.domain.events import Convert, Subscript
+from graphdoctor.static.domain.events import Convert, Event, Subscript
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -492,7 +492,8 @@ def check_convert(event: Convert) -> Hit | None:
         # Made from arguments of which nothing is known: what gives a size is a number as a rule, unless it is what
         # ``max`` or the like found in one of them.
         return None
-    if known and _symbolic(tensor) and event.how.rpartition(".")[2] not in FLOAT_ARGUMENTS:
+    by_length = known and event.how.rpartition(".")[2] not in FLOAT_ARGUMENTS
+    if by_length and _symbolic(tensor):
         return None
     given = (
         f"{code(event)} is given tensor data where it needs a number"
@@ -503,7 +504,7 @@ def check_convert(event: Convert) -> Hit | None:
         event,
         given,
         "pass the number as a Python int, or keep the size fixed and mask",
-        certainty(event, event.value),
+        "possible" if by_length and _is_buffer(tensor, event) else certainty(event, event.value),
         consequence=_cost(event),
     )
 
@@ -517,16 +518,26 @@ def _cost(event: Convert) -> Consequence:
 
 def check_subscript(event: Subscript) -> Hit | None:
     for index in event.index:
-        computed = [_computed(option) or _list_of_tensors(option, event) for option in options(index)]
-        if any(computed) or (_may_be_computed(index) and _reads_element(event)):
+        computed = [o for o in options(index) if _computed(o) or _list_of_tensors(o, event)]
+        if computed or (_may_be_computed(index) and _reads_element(event)):
+            sure = not all(_is_buffer(option, event) for option in computed)
             return Hit(
                 event,
                 f"{code(event)} is indexed by a number that was computed in the graph",
                 "use `torch.index_select` or `torch.gather`, or index with a 1-d tensor",
-                certainty(event, index if isinstance(index, Tensor) else None) if any(computed) else "possible",
+                certainty(event, index if isinstance(index, Tensor) else None) if sure else "possible",
                 consequence=consequence(event),
             )
     return None
+
+
+def _is_buffer(value: Value, event: Event) -> bool:
+    """A whole number in a buffer that the function does not add to: a model on the CPU has a number of the trace."""
+    if not isinstance(value, Tensor) or not value.owned or value.dtype != "int" or value.ndim != 0:
+        return False
+    function, module = function_named(event), event.site.module
+    changed = find(function.body, cst.AugAssign) if function is not None else ()
+    return not any(module.code(node.target) in module.code(event.node) for node in changed)
 
 
 def _computed(value: Value) -> bool:

@@ -16,12 +16,13 @@ class Words:
     """The words for a break whose text matches ``pattern``.
 
     ``{0}`` in ``reason`` is the pattern's first group; ``{explanation}`` is Dynamo's own text, for the ids whose text
-    in the registry is made at run time.
+    in the registry is made at run time. ``intended`` says that the reason tells that torch wants the break.
     """
 
     reason: str
     hint: str
     pattern: str = ""
+    intended: bool = False
 
     @property
     def general(self) -> str:
@@ -73,6 +74,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
             "torch keeps `{0}` out of graphs on purpose",
             _TRAINING_LOOP,
             r"module: torch\.optim\.[\w.]*, qualname: ([\w.<>]+)",
+            intended=True,
         ),
         Words(
             "`{0}` is implemented in C or marked as not traceable, so the graph ends at the call",
@@ -81,7 +83,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         ),
     ),
     "GB0008": (
-        Words("torch keeps `{0}` out of graphs on purpose", _TRAINING_LOOP, r"(\w*[zZ]ero_grad|Optimizer\.\w+)"),
+        Words("torch keeps `{0}` out of graphs on purpose", _TRAINING_LOOP, r"(\w*[zZ]ero_grad|Optimizer\.\w+)", True),
         Words("`{0}` is marked as not to be traced", _OUTSIDE, r"qualname: ([\w.<>]+)"),
     ),
     "GB0010": (Words("a variable is read after it was deleted", IN_EAGER),),
@@ -100,7 +102,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         ),
     ),
     "GB0025": (
-        Words("torch's optimizers break the graph here on purpose", _TRAINING_LOOP, r"_use_grad|optimizer"),
+        Words("torch's optimizers break the graph here on purpose", _TRAINING_LOOP, r"_use_grad|optimizer", True),
         Words("torch._dynamo.graph_break() is called here", "Remove the call."),
     ),
     "GB0033": (
@@ -290,7 +292,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB7324": (
         Words(
             "requires_grad_() is called on a tensor that the compiled code returns: {explanation}",
-            "Let the caller set requires_grad on the result.",
+            "Let the caller set requires_grad on the result, or derive by it with torch.func.grad.",
         ),
     ),
     "GB8335": (
@@ -302,7 +304,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB8985": (
         Words(
             "requires_grad_() is called on a tensor that the compiled code returns",
-            "Let the caller set requires_grad on the result.",
+            "Let the caller set requires_grad on the result, or derive by it with torch.func.grad.",
         ),
     ),
     "GB9186": (Words("torch.autograd.grad() is called inside the compiled code", "Use torch.func.grad."),),
@@ -323,17 +325,27 @@ _NOT_SUPPORTED = re.compile(
 
 def in_plain_words(message: Message) -> tuple[str, tuple[str, ...]]:
     """The reason of a break in one sentence, and hints: ours first, else Dynamo's own."""
-    text = f"{message.explanation} {message.context}"
-    for words in WORDS.get(message.gb_id or "", ()):
-        match = re.search(words.pattern, text)
-        if match:
-            return words.reason.format(*match.groups(), explanation=one_line(message.explanation)), (
-                words.hint.format(*match.groups()),
-            )
+    words, match = _fitting(message)
+    if words is not None and match is not None:
+        explanation = one_line(message.explanation)
+        return words.reason.format(*match.groups(), explanation=explanation), (words.hint.format(*match.groups()),)
     reason, hints = one_line(message.explanation), _for_users(message.hints)
     if message.gb_type and _NOT_SUPPORTED.fullmatch(reason):
         return f"{message.gb_type}, which Dynamo does not support", hints
     return reason or message.gb_type or "unknown reason", hints
+
+
+def says_intended(message: Message) -> bool:
+    """Whether the reason in plain words tells that torch makes the break on purpose."""
+    words, _ = _fitting(message)
+    return words is not None and words.intended
+
+
+def _fitting(message: Message) -> tuple[Words | None, re.Match[str] | None]:
+    """The first words for the id of ``message`` whose pattern is found in it."""
+    text = f"{message.explanation} {message.context}"
+    found = ((words, re.search(words.pattern, text)) for words in WORDS.get(message.gb_id or "", ()))
+    return next(((words, match) for words, match in found if match), (None, None))
 
 
 #: Messages in place of those of Dynamo that name its internal symbols and tensors, by the class of the error.

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Literal
 
 from graphdoctor.breaks.enclosing_if import condition_at
-from graphdoctor.breaks.explanations import in_plain_words
+from graphdoctor.breaks.explanations import in_plain_words, says_intended
 from graphdoctor.breaks.locations import Places, function_at
 from graphdoctor.breaks.measured_costs import is_rest_alone
 from graphdoctor.breaks.messages import parse
@@ -157,7 +157,7 @@ def _break(
     reason, hints = in_plain_words(message)
     deliberate = is_deliberate(event, places) or _is_update(event, places, source)
     if deliberate:
-        reason, hints = reason if reason.endswith("on purpose") else f"{reason}, which torch intends", ()
+        reason, hints = reason if says_intended(message) else f"{reason}, which torch intends", ()
     given_up = dropped(event, places, source)
     owner: Owner = "torch" if deliberate else _owner(site, places)
     if _is_of_fsdp(stack, site):

@@ -110,7 +110,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     counts = f"{plural(result.graphs, 'graph')}, {plural(result.breaks, 'graph break')}"
     counts += f", fullgraph=True {after['fullgraph=True']}"
     if not helps(diagnosis):
-        title = f"{fixes} {'removes' if len(result.fixes) == 1 else 'remove'} no graph break: {counts}"
+        title = f"{fixes} {'leaves' if len(result.fixes) == 1 else 'leave'} no fewer graph breaks: {counts}"
         return Proof(title, {}, False, wording.verification_detail(result), "", "")
     chosen = [f for f in diagnosis.findings if f.fingerprint in result.fixes and is_offered(f)]
     unsafe = [finding for finding in chosen if not may_be_written(finding, unsafe=False)]

@@ -40,7 +40,7 @@ def test_fixes_that_change_nothing_are_not_to_be_applied(rich: Diagnosis) -> Non
     same = replace(rich.verification, breaks=rich.summary.breaks or 0, grade="none", fullgraph_passes=False)
     found = proof(replace(rich, verification=same))
     assert found is not None and not found.good and not found.command and not found.after
-    assert found.title.startswith("1 fix applied to a copy removes no graph break: ")
+    assert found.title.startswith("1 fix applied to a copy leaves no fewer graph breaks: ")
 
 
 def test_a_graph_where_nothing_was_compiled_is_better_though_the_next_break_shows(rich: Diagnosis) -> None:

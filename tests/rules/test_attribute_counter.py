@@ -369,6 +369,7 @@ def test_a_counter_in_a_checkpointed_function_is_no_attribute(tmp_path: Path, sp
     file = tmp_path / "net.py"
     file.write_text(CHECKPOINTED)
     (finding,) = analyse([(file, "net.py")]).findings
+    assert finding.message == "`self.calls` changes in every call, and the checkpointed function is left uncompiled"
     assert finding.fix is not None and ".add_(1)" in finding.suggestion
     assert finding.fix.reason == "The function is checkpointed, and may set no attribute, not even to a tensor."
     buffered = CHECKPOINTED.replace("import torch.nn as nn", "import torch\nimport torch.nn as nn").replace(

@@ -299,3 +299,41 @@ def test_a_subclass_goes_back_to_the_jvp_of_torch(tmp_path, applied, rules):
     assert found == rules
     torch._dynamo.reset()
     assert bool(torch._dynamo.explain(function)(*inputs).graph_break_count) == bool(rules)
+
+
+PENALTY = """\
+import torch
+
+
+def penalty(real, made):
+    {statement}
+    slope = torch.autograd.grad(point.sin().sum(), point, create_graph=True)[0]
+    return slope.norm()
+
+
+def derived(real, made):
+    return torch.func.grad(lambda point: point.sin().sum())(torch.lerp(real, made, 0.5)).norm()
+
+
+def graphdoctor_target():
+    return penalty, (torch.rand(4), torch.rand(4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "advice"),
+    [
+        ("point = torch.lerp(real, made, 0.5).requires_grad_(True)", "torch.func.grad"),
+        ("point = torch.lerp(real, made, 0.5)\n    point.requires_grad = True", "torch.func.grad"),
+        ("point = real.requires_grad_(True)", "set requires_grad before the call"),
+    ],
+)
+def test_what_the_graph_makes_is_not_to_be_set_before_the_call(tmp_path, statement, advice):
+    torch = pytest.importorskip("torch")
+    text = PENALTY.format(statement=statement)
+    file = tmp_path / "penalty.py"
+    file.write_text(text)
+    assert advice in analyse([(file, file.name)]).findings[0].suggestion
+    names: dict = {}
+    exec(compile(text, str(file), "exec"), names)
+    torch.compile(names["derived"], backend="eager", fullgraph=True)(torch.rand(4), torch.rand(4))

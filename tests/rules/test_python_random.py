@@ -125,8 +125,78 @@ def test_a_number_that_is_drawn_on_some_paths_only(
     assert found == ([("GD403", 10)] if splits_graph else [])
     names: dict[str, Any] = {}
     exec(compile(source, str(file), "exec"), names)
+    assert _is_whole(torch, names["Net"]()) is not splits_graph
+
+
+def _is_whole(torch: Any, model: Any) -> bool:
+    """Whether Dynamo makes one graph of ``model``. Branches on data are not among the breaks that torch counts."""
     torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
-    torch.compile(names["Net"](), backend="eager")(torch.rand(4, 8))
-    compiled = torch._dynamo.utils.counters["frames"]["ok"] == 1 and not torch._dynamo.utils.counters["graph_break"]
-    assert compiled is not splits_graph
+    counters = torch._dynamo.utils.counters
+    counters.clear()
+    torch.compile(model, backend="eager")(torch.rand(4, 8))
+    return counters["frames"]["ok"] == 1 and not counters["graph_break"]
+
+
+DECIDED = """\
+import random
+
+
+def draw():
+    return random.uniform(0, 1) < 0.5
+
+
+class Kept:
+    pass
+
+
+def f(x, count=0):
+    kept = Kept()
+    {before}
+    if {test}:
+        x = x + 1
+    {behind}
+    return x * 2
+
+
+def graphdoctor_target():
+    import torch
+
+    return f, (torch.rand(4, 8),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "test", "behind", "lines"),
+    [
+        ("coin = random.uniform(0, 1) < 0.5", "coin", "pass", [15]),
+        ("coin = random.randint(0, 3)\n    heads = coin == 1", "not heads", "pass", [16]),
+        ("kept.coin = random.uniform(0, 1) < 0.5", "kept.coin", "pass", [15]),
+        ("table = {'coin': random.randint(0, 1)}", "table['coin']", "pass", [15]),
+        ("coin = draw()", "coin and x.ndim > 1", "pass", [15]),
+        ("coins = [draw(), draw()]", "all(coins)", "pass", [15]),
+        ("if x.ndim == 2:\n        count = random.randint(0, 3)", "count > 1", "pass", [16]),
+        (
+            "if x.ndim == 2:\n        print('tossing')\n        count = random.randint(0, 3)",
+            "count > 1",
+            "pass",
+            [15, 17],
+        ),
+        ("coin = 0.1 < random.uniform(0, 1) < 0.5", "coin", "pass", [14]),
+        # A number that was drawn before the graph ended is a plain one.
+        ("coin, other = draw(), draw()", "coin", "x = x if other else x + 1", [15]),
+        ("coin = draw()\n    print('tossed')", "coin", "pass", [15]),
+        ("coin = random.randint(0, 3)", "isinstance(coin, int)", "x = x * coin", []),
+        ("coin = random.randint(0, 3)", "coin is not None", "x = x * coin", []),
+    ],
+)
+def test_a_draw_decides_wherever_it_was_kept(
+    tmp_path: Path, before: str, test: str, behind: str, lines: list[int]
+) -> None:
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "model.py"
+    file.write_text(DECIDED.format(before=before, test=test, behind=behind))
+    found = scan(ScanOptions((str(file),), run=False)).findings
+    assert [f.location.line for f in found] == lines
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    assert _is_whole(torch, names["f"]) is not bool(lines)

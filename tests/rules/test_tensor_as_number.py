@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,42 @@ def test_nothing_is_compiled_behind_a_slice_that_is_computed(tmp_path: Path, ind
     )
     (finding,) = analyse([(file, "net.py")]).findings
     assert finding.rule == "GD215" and f": {cost}" in finding.message
+
+
+COUNTED = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("step", torch.tensor(1))
+
+    def forward(self, x):
+        {body}
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("return x[:, self.step]", False),
+        ("return x.roll(self.step, 0)", False),
+        ("return x.repeat(self.step, 1)", False),
+        ("return x[:, self.step + 1]", True),
+        ("self.step += 1\n        return x[:, self.step]", True),
+    ],
+)
+def test_a_whole_number_in_a_buffer_is_one_of_the_trace(
+    tmp_path: Path, splits: Callable[..., bool], body: str, found: bool
+) -> None:
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "net.py"
+    file.write_text(COUNTED.format(body=body))
+    assert [f.rule for f in analyse([(file, "net.py")]).findings if f.confidence != "possible"] == ["GD215"] * found
+    assert splits(f"{file.read_text()}\nnet = Net()", "net", torch.rand(4, 8)) is found

@@ -421,3 +421,20 @@ def test_a_function_that_an_object_of_python_holds_is_traced(tmp_path: Path, spl
     file.write_text(HOLDERS)
     assert not analyse([(file, "model.py")]).findings
     assert not splits(HOLDERS, "f", torch.rand(3))
+
+
+@pytest.mark.parametrize(
+    ("call", "broken"),
+    [
+        ("b'abc'.find(b'c')", True),
+        ("b'abc'.decode()", False),
+        ("(5).to_bytes(2, 'big')", True),
+        ("(5).bit_length()", False),
+    ],
+)
+def test_methods_of_bytes_are_not_traced(tmp_path: Path, splits: Callable[..., bool], call: str, broken: bool) -> None:
+    source = f"import torch\n\n\ndef f(x):\n    kept = {call}\n    return x * 2 if kept else x\n"
+    file = tmp_path / "model.py"
+    file.write_text(f"{source}\n\ncompiled = torch.compile(f)\n")
+    assert [finding.rule for finding in analyse([(file, "model.py")]).findings] == ["GD405"] * broken
+    assert splits(source, "f", torch.rand(2)) is broken

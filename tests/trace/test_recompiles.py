@@ -106,6 +106,11 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
         ("___check_obj_id(___stack0, 1398), type=<class 'builtin_function_or_method'>", "remove the graph break"),
         ("L['flag'] == False", "one compilation for each value is the least"),
         ("len(G['__import_einops_dot__backends'].found) == 1", "fill it before the first call"),
+        (
+            "len(L['self'].state[list(dict.keys(L['self'].state))[0]]) == 0",
+            "the optimizer makes its state in its first",
+        ),
+        ("not L['self'].state[list(dict.keys(L['self'].state))[0]]", "the optimizer makes its state in its first step"),
         ("not L['self'].features", "fill it before the first call"),
         ("not ___dict_contains('scale', L['self'].__dict__)", "set it before the first call"),
         ("tensor 'x' size mismatch at index 1. expected 5, actual 1", "sizes 0 and 1 are always compiled separately"),

@@ -243,10 +243,11 @@ class Decide(Event):
 class NeedDrawn(Event):
     """The trace needs the value of a number that Python's ``random`` drew in compiled code.
 
-    ``sure`` is False where it is drawn on some paths only.
+    ``sure`` is False where it is drawn on some paths only; ``decides`` says that it decides which way to go.
     """
 
     sure: bool
+    decides: bool = False
 
 
 @frozen

@@ -68,6 +68,11 @@ class Frame:
         """Qualified name of the function, ``<module>`` at module level."""
         return self.function.qualname if self.function is not None else "<module>"
 
+    def is_of(self, *bases: str) -> bool:
+        """Whether it is a call of a method of a class that derives from one of ``bases``."""
+        owner = self.function.owner if self.function is not None else None
+        return owner is not None and owner.derives(*bases)
+
     def block(self, node: BlockNode) -> Block:
         """``node``, a statement of the function."""
         source = self.module.source

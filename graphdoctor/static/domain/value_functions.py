@@ -142,6 +142,18 @@ def _as_argument(tensor: Tensor) -> Tensor:
 _HOLDERS = frozenset((Tensor, OneOf, Seq, Mapping))
 
 
+def with_drawn_read(value: Value) -> Value:
+    """``value`` with plain numbers in place of those that were drawn: the graph that drew them has ended."""
+    if type(value) is PythonValue:
+        return replace(value, drawn=False) if value.drawn else value
+    if type(value) is OneOf:
+        return join(*map(with_drawn_read, value.options)) if may_be_drawn(value) else value
+    if type(value) is Seq and (may_be_drawn(value.element) or any(map(may_be_drawn, value.items or ()))):
+        items = None if value.items is None else tuple(map(with_drawn_read, value.items))
+        return Seq(value.kind, items, with_drawn_read(value.element))
+    return value
+
+
 def widen_strings(value: Value) -> Value:
     """``value`` widened: any string in place of its strings, and a dict of unknown items in place of its dicts."""
     return join(*map(_widen_string, value.options)) if type(value) is OneOf else _widen_string(value)

@@ -54,7 +54,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         optional = left.verdict is None and not (
             loops.is_met(interpreter.frame.loops, test.left)
             or _compares_counter(interpreter, test.left)
-            or _asks_for_option(test.left, is_and)
+            or _asks_for_option(interpreter, test.left, is_and)
         )
         flag = optional and _is_met_by_default(interpreter, test.left, is_and)
         untaken = left.verdict is None and left.sample is (not is_and)
@@ -142,9 +142,11 @@ def _compares_counter(interpreter: Interpreter, test: cst.BaseExpression) -> boo
     return any(isinstance(holder, Instance) and holder.info.counts(counted.attr.value) for holder in holders)
 
 
-def _asks_for_option(test: cst.BaseExpression, is_and: bool) -> bool:
-    """Whether ``test`` asks for an option that users may give: ``self.limit is not None and ...``."""
+def _asks_for_option(interpreter: Interpreter, test: cst.BaseExpression, is_and: bool) -> bool:
+    """Whether ``test`` asks for an option, ``self.limit is not None and ...``; a gradient is one in optimizers."""
     if type(test) is not cst.Comparison or len(test.comparisons) != 1 or type(test.left) is not cst.Attribute:
+        return False
+    if test.left.attr.value == "grad" and not interpreter.frame.is_of(*torch_tables.OPTIMIZERS):
         return False
     part = test.comparisons[0]
     return type(part.operator) is (cst.IsNot if is_and else cst.Is) and _is_none(part.comparator)

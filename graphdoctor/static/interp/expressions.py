@@ -15,11 +15,11 @@ from graphdoctor.static.domain.events import Convert, Decide, ReadGlobal, Truth
 from graphdoctor.static.domain.torch_tables import CONVENTIONAL_NAMES
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
-    is_drawn,
     is_number,
     is_read,
     is_sure_tensor,
     join,
+    may_be_drawn,
     may_be_tensor,
     narrowed_to,
     options,
@@ -112,8 +112,8 @@ def truth(
     elif context != "assert" and is_read(value):
         # An assert is checked when the graph runs.
         interpreter.emit(Decide, node, how="if")
-    elif context != "assert" and is_drawn(value):
-        unknown_numbers.decide(interpreter, node, value, branch)
+    elif context != "assert" and may_be_drawn(value):
+        unknown_numbers.decide(interpreter, node, value)
     verdicts: set[bool | None] = set()
     for option in options(value):
         if isinstance(option, Const):
@@ -322,7 +322,7 @@ def _comparison(interpreter: Interpreter, node: cst.Comparison) -> Value:
         if position + 1 < len(node.comparisons):
             # ``a < b < c`` tests the truth of ``a < b``.
             truth(interpreter, node, result, "and", node)
-        left = right
+        left = unknown_numbers.after_test(right, result)
     return result
 
 

@@ -19,7 +19,7 @@ from graphdoctor.static.domain.frames import BlockNode, Frame, FrameFlags, Names
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.project import Project
 from graphdoctor.static.domain.recorded_values import Recorder
-from graphdoctor.static.domain.value_functions import as_arguments, join
+from graphdoctor.static.domain.value_functions import as_arguments, join, with_drawn_read
 from graphdoctor.static.domain.values import Const, ExternalObject, Value
 from graphdoctor.static.interp.state.compiled_code import FirstUses, Reached, Stores
 from graphdoctor.static.interp.state.event_sink import EventSink
@@ -230,6 +230,13 @@ class Interpreter:
             frame.resumed = frame.statement
             frame.resumes |= sure
             sure &= not frame.conditional
+        self.read_drawn_numbers()
+
+    def read_drawn_numbers(self) -> None:
+        """Make plain numbers of those that the graph drew, since it ends here."""
+        for frame in self.frames:
+            names = frame.scope.names
+            names.update({name: with_drawn_read(value) for name, value in names.items()})
 
     def continue_in_new_graph(self, after: cst.CSTNode | None = None) -> None:
         """Turn the local tensors into inputs of the next graph, since one ended.

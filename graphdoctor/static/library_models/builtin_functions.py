@@ -10,6 +10,7 @@ from graphdoctor.static.domain import instance_checks, named_attributes, torch_t
 from graphdoctor.static.domain.events import Convert, Decide, GetAttr, SetAttr, Specialise, Truth
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
+    is_drawn,
     is_read,
     is_sure_tensor,
     is_tensor,
@@ -259,6 +260,8 @@ def _any_all(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
     _, element = iteration.elements(interpreter, node, args[0]) if args else (None, UNKNOWN)
     if is_tensor(element):
         interpreter.emit(Truth, node, value=element, context="call", branch=None)
+    elif is_drawn(element):
+        unknown_numbers.decide(interpreter, node, element)
     return PythonValue("bool")
 
 

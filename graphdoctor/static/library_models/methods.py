@@ -71,6 +71,11 @@ def _plain(interpreter: Interpreter, call: MethodCall) -> Value:
             if name == "join" and args
             else strings.method(name, receiver)
         )
+    kind = arithmetic.kind(receiver)
+    if (kind == "bytes" and name != "decode") or (kind == "int" and name == "to_bytes"):
+        # Of bytes Dynamo folds ``decode`` alone.
+        call.emit(interpreter, f"builtins.{kind}.{name}")
+        return PythonValue("bytes") if name == "to_bytes" else UNKNOWN
     if isinstance(receiver, PythonValue):
         return PythonValue("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
     if type(receiver) is Unknown and shows_a_tensor(name, call.kwargs):

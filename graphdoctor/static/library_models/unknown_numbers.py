@@ -6,15 +6,12 @@ an operation that needs the number itself ends the graph. After that, it is a pl
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from graphdoctor.static.domain.events import NeedDrawn
-from graphdoctor.static.domain.value_functions import is_drawn, join, may_be_drawn, options, tensor_of
+from graphdoctor.static.domain.value_functions import is_drawn, may_be_drawn, options, tensor_of, with_drawn_read
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Value
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.syntax.walk import find
 
 #: Functions of ``random`` that Dynamo traces (torch 2.13, torch/_dynamo/variables/functions.py), with what they give.
 _KINDS = {"randint": "int", "randrange": "int", "uniform": "float"}
@@ -47,12 +44,8 @@ def need(interpreter: Interpreter, node: cst.CSTNode, value: Value) -> Value:
     if not may_be_drawn(value):
         return value
     interpreter.emit(NeedDrawn, node, sure=is_drawn(value))
-    forget(interpreter, node)
-    return _plain(value)
-
-
-def _plain(value: Value) -> Value:
-    return join(*(replace(o, drawn=False) if isinstance(o, PythonValue) else o for o in options(value)))
+    interpreter.read_drawn_numbers()
+    return with_drawn_read(value)
 
 
 def need_in_arithmetic(interpreter: Interpreter, node: cst.CSTNode, left: Value, right: Value) -> None:
@@ -67,22 +60,15 @@ def need_in_comparison(interpreter: Interpreter, node: cst.CSTNode, operator: st
         need(interpreter, node, left)
 
 
-def decide(interpreter: Interpreter, node: cst.CSTNode, value: Value, branch: cst.CSTNode | None) -> None:
-    """Note that a drawn number decides ``branch``. Emits ``NeedDrawn`` where it is one of several operands of the
-    test."""
-    if type(getattr(branch, "test", None)) is cst.BooleanOperation:
-        need(interpreter, node, value)
-    else:
-        forget(interpreter, node)
+def decide(interpreter: Interpreter, node: cst.CSTNode, value: Value) -> None:
+    """Emit ``NeedDrawn`` for a drawn number that decides which way to go."""
+    interpreter.emit(NeedDrawn, node, sure=is_drawn(value), decides=True)
+    interpreter.read_drawn_numbers()
 
 
-def forget(interpreter: Interpreter, node: cst.CSTNode) -> None:
-    """The graph ends at ``node``: drawn numbers among the names in it are plain from here on."""
-    names = interpreter.frame.scope.names
-    for inner in find(node, cst.Name):
-        value = names.get(inner.value)
-        if value is not None and may_be_drawn(value):
-            names[inner.value] = _plain(value)
+def after_test(value: Value, test: Value) -> Value:
+    """``value`` after the truth of ``test`` was asked, which ends the graph where a drawn number decides it."""
+    return with_drawn_read(value) if may_be_drawn(test) else value
 
 
 def _is_plain(value: Value) -> bool:

@@ -25,7 +25,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import described, keyed, unpacked, uses_of
-from graphdoctor.static.regions.flags import items_only_asked
+from graphdoctor.static.regions.flags import items_only_asked, option_tables
 from graphdoctor.static.regions.passed_on import passed_on
 
 
@@ -60,6 +60,9 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         found[names[0]] = Mapping((), _BY_CUSTOM)
     if any(_is_by_custom(value) for value in found.values()):
         mappings = keyed(info.body)
+        if any(type(value) is Tensor and name not in mappings for name, value in found.items()):
+            # Beside a tensor, what is read for numbers and flags alone is no batch.
+            found |= {n: UNKNOWN for n in option_tables(info.body) if _is_by_custom(found.get(n, UNKNOWN))}
         # What comes behind the batch may be a table of options.
         flags = items_only_asked(info.body) if mappings & set(names[1:]) else set[tuple[str, str]]()
         for name in mappings & found.keys():

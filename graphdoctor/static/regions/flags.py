@@ -47,6 +47,30 @@ def items_only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[tuple[str,
     return asked - other
 
 
+#: Functions that give a plain value of Python.
+_PLAIN = ("int", "float", "bool", "str", "range")
+
+
+def option_tables(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
+    """Names of mappings that are read for flags and numbers alone: ``if options["shift"]``, ``int(options["every"])``.
+
+    A batch is read for its tensors.
+    """
+    read: list[str] = []
+    plain: list[str] = []
+    asked: set[int] = set()
+    for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
+        if type(child) is cst.If or type(child) is cst.IfExp:
+            asked.update(id(part) for part in _parts(child.test))
+        elif type(child) is cst.Call and type(child.func) is cst.Name and child.func.value in _PLAIN:
+            asked.update(id(arg.value) for arg in child.args)
+        elif type(child) is cst.Subscript and id(child) in asked and (item := text_item(child)) is not None:
+            plain.append(item[0])
+        elif type(child) is cst.Name:
+            read.append(child.value)
+    return {name for name in plain if plain.count(name) == read.count(name)}
+
+
 def _parts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """What stands alone in a condition, or is compared with literals."""
     if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:

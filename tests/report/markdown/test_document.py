@@ -40,7 +40,7 @@ def test_fixes_that_change_nothing_come_without_a_command(rich: Diagnosis) -> No
     assert rich.verification is not None
     same = replace(rich.verification, breaks=rich.summary.breaks or 0, grade="none", fullgraph_passes=False)
     shown = document.render(replace(rich, verification=same))
-    assert "1 fix applied to a copy removes no graph break" in shown and "To apply" not in shown
+    assert "1 fix applied to a copy leaves no fewer graph breaks" in shown and "To apply" not in shown
 
 
 def test_tables_have_as_many_cells_as_heads(hostile: Diagnosis) -> None:

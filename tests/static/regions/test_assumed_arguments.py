@@ -134,3 +134,20 @@ def test_shapes_are_numbers_by_custom(events, name, count) -> None:
     source = NET.replace("forward(self, batch)", f"forward(self, batch, {name})")
     found = events(source.format(statement=f"width, height = {name}[0][1]; width = int(width)"))
     assert sum(isinstance(e, Convert) and e.to == "int" for e in found) == count
+
+
+@pytest.mark.parametrize(
+    ("parameters", "conversions", "tests"),
+    [("options, x", 0, 0), ("x, options", 0, 0), ("options", 1, 1)],
+)
+def test_beside_a_tensor_what_is_read_for_numbers_alone_is_a_table(events, parameters, conversions, tests) -> None:
+    seen = events(f"""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, {parameters}):
+                x = torch.relu(self.start if {parameters == "options"} else x)
+                return x[:: int(options["every"])] if options["shift"] else x
+    """)
+    assert sum(isinstance(e, Convert) and isinstance(e.value, Tensor) for e in seen) == conversions
+    assert sum(isinstance(e, Truth) for e in seen) == tests

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import libcst as cst
 import pytest
 
-from graphdoctor.static.regions.flags import items_only_asked, only_asked
+from graphdoctor.static.regions.flags import items_only_asked, only_asked, option_tables
 
 
 @pytest.mark.parametrize(
@@ -45,3 +47,18 @@ def test_what_is_only_asked_by_conditions_is_a_flag_or_a_mode(body, names):
 )
 def test_items_that_only_conditions_ask_for_are_flags(body, items):
     assert items_only_asked(cst.parse_module(body).body[0]) == items
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("every = int(o['every'])\nif o['shift']:\n    y = x", {"o"}),
+        ("y = x[:: int(o['every'])] * float(p['scale'])", {"o", "p"}),
+        ("every = int(o['every'])\ny = o['x'] * 2", set()),
+        ("every = int(o['every'])\ny = f(o)", set()),
+        ("if o['x'].sum() > 0:\n    y = 1", set()),
+        ("every = int(o[0])", set()),
+    ],
+)
+def test_what_is_read_for_numbers_and_flags_alone_is_a_table_of_options(body, names):
+    assert option_tables(cst.parse_module(f"if True:\n{textwrap.indent(body, '    ')}\n").body[0].body) == names

@@ -63,3 +63,23 @@ def test_what_an_optimizer_keeps_of_a_parameter_is_known_where_it_was_put(tmp_pa
     file.write_text(OPTIMIZER.format(base="Optimizer").replace("if norm == 0", kept + asked))
     found = analyse([(file, file.name)]).findings
     assert [file.read_text().splitlines()[f.location.line - 1].strip() for f in found] == ["if norm == 0:"]
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "sure"),
+    [("torch.optim.Optimizer", "step(self)", True), ("torch.nn.Module", "forward(self, x)", False)],
+)
+def test_only_an_optimizer_surely_finds_gradients(events, base: str, method: str, sure: bool) -> None:
+    found = events(f"""
+        import torch
+
+        __all__ = ["Own"]
+
+        class Own({base}):
+            def {method}:
+                weight = torch.nn.Parameter(torch.ones(2))
+                if weight.grad is None or weight.grad.sum() > 1:
+                    return None
+    """)
+    (asked,) = [event for event in found if isinstance(event, Truth)]
+    assert asked.site.optional is not sure
