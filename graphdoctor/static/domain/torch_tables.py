@@ -208,6 +208,11 @@ TENSOR_NAMESPACES = (
     "torch.nn.attention.flex_attention.flex_attention",
 )  # fmt: skip
 
+#: ``torch.<name>`` that are False unless the program asks torch for them.
+OFF_BY_DEFAULT = frozenset({
+    "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled", "is_anomaly_enabled",
+})  # fmt: skip
+
 #: Flags that have one value while Dynamo traces.
 COMPILE_TIME = {
     "torch.compiler.is_compiling": True, "torch.compiler.is_dynamo_compiling": True, "torch._dynamo.is_compiling": True,
@@ -215,6 +220,7 @@ COMPILE_TIME = {
     "torch.compiler.is_exporting": False, "torch.jit.is_scripting": False, "torch.jit.is_tracing": False,
     "torch.onnx.is_in_onnx_export": False, "torch._C._get_tracing_state": None, "torch._C._is_tracing": False,
     "torchvision._is_tracing": None, "torchvision.extension._is_tracing": None,
+    "torch._C._are_functorch_transforms_active": False, "torch._C._functorch.is_batchedtensor": False,
     "typing.TYPE_CHECKING": False,
     "transformers.utils.is_torchdynamo_compiling": True,
     "transformers.utils.import_utils.is_torchdynamo_compiling": True,

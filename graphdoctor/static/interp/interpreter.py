@@ -242,12 +242,16 @@ class Interpreter:
         """Turn the local tensors into inputs of the next graph, since one ended.
 
         It ended in the statement ``after``, which was run: what that computes last, as ``y = x.item() * z`` does, is
-        computed in the next graph.
+        computed in the next graph. What a nested function reads of the functions around it is an input as well.
         """
         if self.frame.compiled:
             names = self.frame.scope.names
             computed = _computed_last(after)
             names.update({name: as_arguments(value) for name, value in names.items() if name != computed})
+            around = self.frame.scope.parent
+            while around is not None and around.kind == "function":
+                around.names.update({name: as_arguments(value) for name, value in around.names.items()})
+                around = around.parent
 
     def path(
         self,

@@ -10,8 +10,8 @@ import libcst as cst
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Assert, Import, Subscript
 from graphdoctor.static.domain.frames import Frame
-from graphdoctor.static.domain.value_functions import may_be_tensor, options
-from graphdoctor.static.domain.values import UNKNOWN, Const, Mapping, Seq, Tensor
+from graphdoctor.static.domain.value_functions import join, may_be_tensor, options
+from graphdoctor.static.domain.values import UNKNOWN, Const, Mapping, OneOf, Seq, Tensor, Value
 from graphdoctor.static.interp import (
     assignments,
     attributes,
@@ -96,12 +96,22 @@ def _stars(node: cst.Tuple) -> int:
 def _annotated(interpreter: Interpreter, node: cst.AnnAssign) -> bool:
     if node.value is not None:
         value = expressions.evaluate(interpreter, node.value)
-        if value is UNKNOWN:
-            value = definitions.annotation(interpreter, node.annotation.annotation)
+        if value is UNKNOWN or type(value) is OneOf:
+            value = _declared(value, definitions.annotation(interpreter, node.annotation.annotation))
         assignments.assign(interpreter, node.target, value)
     elif interpreter.frame.scope.kind == "class" and type(node.target) is cst.Name:
         interpreter.frame.scope.names.setdefault(node.target.value, UNKNOWN)
     return True
+
+
+def _declared(value: Value, declared: Value) -> Value:
+    """``value`` as its annotation says: a tensor, where a helper gives arrays to other callers."""
+    if value is UNKNOWN:
+        return declared
+    if not isinstance(declared, Tensor) or declared.numpy:
+        return value
+    kept = [option for option in options(value) if not (isinstance(option, Tensor) and option.numpy)]
+    return join(*kept) if kept else value
 
 
 def _augmented(interpreter: Interpreter, node: cst.AugAssign) -> bool:

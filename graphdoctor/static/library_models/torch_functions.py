@@ -103,6 +103,8 @@ def _call_in_torch(
     if name in ("tensor", "as_tensor", "asarray") and args:
         made = literals.from_literal(args[0])
         return replace(made, dtype=results.result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
+    if name in torch_tables.OFF_BY_DEFAULT:
+        return PythonValue("bool", sample=0)
     kind = torch_tables.TORCH_PYTHON.get(name)
     if kind is not None:
         return ExternalObject(qualname) if kind == "object" else PythonValue(kind)

@@ -16,6 +16,16 @@ def rows(size, x):
     return torch.arange(size) < x[:, None]
 
 
+def nested(size, x):
+    shape = (3, size)
+
+    def inside(x):
+        count = torch.arange(size)
+        return count + torch.zeros(*shape) + x.new_ones(size)
+
+    return inside(x)
+
+
 class Net(torch.nn.Module):
     def forward(self, x: torch.Tensor):
         n = x.argmax()
@@ -32,8 +42,9 @@ def graphdoctor_target():
     [
         ("return rows(n, x)[:, None].expand(-1, n, -1)", [5]),
         ("y = rows(n, x)[:, None]\n        return y.expand(-1, n, -1)", [5]),
-        ("y = x[:, None].expand(-1, n)\n        return rows(n, y), rows(n, x)", [11]),
-        ("return x[:, None].expand(-1, n)", [11]),
+        ("y = x[:, None].expand(-1, n)\n        return rows(n, y), rows(n, x)", [21]),
+        ("return x[:, None].expand(-1, n)", [21]),
+        ("return nested(n, x)", [12]),
     ],
 )
 def test_a_size_is_told_once(tmp_path: Path, body: str, lines: list[int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphdoctor.static.domain.events import Call, Subscript, Truth
-from graphdoctor.static.domain.value_functions import is_sure_tensor
+from graphdoctor.static.domain.value_functions import is_sure_tensor, options
 
 
 def run(events, body: str):
@@ -216,3 +216,10 @@ def test_a_global_that_is_set_under_a_condition_may_hold_what_it_held(events):
                 return kernel(x)
     """)
     assert [e for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+
+
+@pytest.mark.parametrize(("annotated", "kinds"), [("", {True, False}), (": torch.Tensor", {False})])
+def test_an_annotation_says_which_of_two_kinds_a_value_is(events, annotated, kinds):
+    found = run(events, f"y{annotated} = x.numpy() if len(mask) else x\nprint(y)\nreturn x")
+    (shown,) = prints(found)
+    assert {option.numpy for option in options(shown.args[0])} == kinds

@@ -108,8 +108,16 @@ def test_an_extension_that_is_built_when_the_module_is_imported(events, build, c
     assert [e.qualname for e in found if isinstance(e, Call) and e.qualname.startswith("<extension>")] == called
 
 
-@pytest.mark.parametrize("asked", ["torch._C._get_tracing_state()", "torchvision._is_tracing()"])
-def test_nothing_is_traced_by_jit_under_compile(events, asked) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "torch._C._get_tracing_state()",
+        "torchvision._is_tracing()",
+        "torch._C._are_functorch_transforms_active()",
+        "torch._C._functorch.is_batchedtensor(x)",
+    ],
+)
+def test_nothing_is_traced_by_jit_or_transformed_under_compile(events, asked) -> None:
     found = events(f"""
         import torch
         import torchvision
@@ -117,7 +125,21 @@ def test_nothing_is_traced_by_jit_under_compile(events, asked) -> None:
         class Net(torch.nn.Module):
             def forward(self, x):
                 if {asked}:
-                    return x.sum().item()
+                    print(x)
                 return x
     """)
-    assert not [e for e in found if isinstance(e, Convert)]
+    assert not [e for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+
+
+@pytest.mark.parametrize("asked", ["are_deterministic_algorithms_enabled", "is_anomaly_enabled"])
+def test_what_torch_does_only_when_it_is_asked_for_is_possible(events, asked) -> None:
+    found = events(f"""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                if torch.{asked}():
+                    print(x)
+                return x
+    """)
+    assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == [True]
