@@ -45,12 +45,12 @@ def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse("the targets are not selected by the same mask")
     if isinstance(whole, cst.If) and not _asks_any(whole, mask):
         raise Refuse("the branch tests more than whether the mask selects anything")
-    if isinstance(whole, cst.If) and (plan := _by_elements(whole, assign, targets, editor)) is not None:
-        return plan
     pick = editor.fresh("picked")
     picking = _Pick(mask, pick)
     value = cst.parse_expression(on_one_line(assign.value, editor)).visit(picking)
     assert isinstance(value, cst.BaseExpression)
+    if picking.count and isinstance(whole, cst.If) and (plan := _by_elements(whole, assign, targets, editor)):
+        return plan
     if not picking.count or any(type(node) is type(mask) and node.deep_equals(mask) for node in walk(value)):
         raise Refuse("what is called does not get what the mask selects, or reads the mask in another way")
     function = editor.function_of(assign)
