@@ -234,7 +234,7 @@ class Interpreter:
 
     def read_drawn_numbers(self) -> None:
         """Make plain numbers of those that the graph drew, since it ends here."""
-        for frame in self.frames:
+        for frame in self.frames if self.call_cache.has_drawn else ():
             names = frame.scope.names
             names.update({name: with_drawn_read(value) for name, value in names.items()})
 

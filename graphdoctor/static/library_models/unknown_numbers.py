@@ -35,6 +35,7 @@ def draw(
     for value in args:
         need(interpreter, node, value)
     if name in _KINDS or (generator and name == "random"):
+        interpreter.call_cache.has_drawn |= interpreter.frame.compiled
         return PythonValue(_KINDS.get(name, "float"), drawn=interpreter.frame.compiled)
     return PythonValue("float" if name in ("random", "gauss") else "object")
 

@@ -85,6 +85,8 @@ class CallCache:
     """Summaries of calls that several files may make; those about classes of one file stay with its interpreter."""
 
     _known: CallSummaries = field(default_factory=dict)
+    #: Whether any file so far drew numbers in compiled code, which calls may give back.
+    has_drawn: bool = False
 
     def begin(self, interpreter: Interpreter, function: Function, names: dict[str, Value]) -> Call | None:
         """The call from the file that is scanned, if others may make the same one."""
