@@ -39,7 +39,7 @@ UNTRACED = frozenset((
     "torch.distributions.Multinomial.perplexity", "torch.Tensor.dim_order",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
     "torch.compiler.disable", "torch._dynamo.disable", "torch.quasirandom.SobolEngine", "torch.amp.custom_fwd",
-    "torch.amp.custom_bwd", "builtins.int.to_bytes",
+    "torch.amp.custom_bwd", "builtins.int.to_bytes", "enum.StrEnum",
     "re.finditer", "re.compile.finditer", "numpy.pad", "builtins.str.maketrans", "torch.utils.data",
 ))  # fmt: skip
 

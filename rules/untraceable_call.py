@@ -1062,6 +1062,8 @@ def _suggestion(name: str) -> str:
         return "use `torch.einsum`, which is traced, and finds a good order with opt_einsum where that is installed"
     if name.endswith(".load_state_dict"):
         return "call it outside the compiled code, or copy each parameter: `p.copy_(other)` under `torch.no_grad()`"
+    if name.startswith("enum.StrEnum."):
+        return "ask the text of the member: its `value` has the same methods, and they are traced"
     if within(name, DISTRIBUTIONS):
         return "leave `validate_args=True` out: by default a compiled call does not check the arguments"
     return "call it in `__init__` or at module level and keep the result"

@@ -438,3 +438,54 @@ def test_methods_of_bytes_are_not_traced(tmp_path: Path, splits: Callable[..., b
     file.write_text(f"{source}\n\ncompiled = torch.compile(f)\n")
     assert [finding.rule for finding in analyse([(file, "model.py")]).findings] == ["GD405"] * broken
     assert splits(source, "f", torch.rand(2)) is broken
+
+
+MEMBERS = """
+import enum
+import torch
+
+
+class Mode(str, enum.Enum):
+    SUM = "sum"
+    MEAN = "mean"
+
+
+class Plain(enum.Enum):
+    SUM = "sum"
+
+
+class Net(torch.nn.Module):
+    def __init__(self, mode=Mode.SUM):
+        super().__init__()
+        self.mode, self.plain = mode, Plain.SUM
+
+    def forward(self, x):
+        if CALL:
+            x = x + 1
+        return x * 2
+
+
+net = Net()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "broken"),
+    [
+        ("self.mode.lower() == 'sum'", True),
+        ("Mode.MEAN.startswith('s')", True),
+        ("self.mode.value.lower() == 'sum'", False),
+        ("self.mode == 'sum' and self.mode is Mode.SUM and self.mode in ('sum', Mode.MEAN)", False),
+        ("self.mode.name.lower() == 'sum' or f'{self.mode}'", False),
+        ("self.plain.value.upper() == 'SUM'", False),
+    ],
+)
+def test_methods_of_a_text_that_is_a_member_of_an_enum_are_not_traced(
+    tmp_path: Path, splits: Callable[..., bool], call: str, broken: bool
+) -> None:
+    source = MEMBERS.replace("CALL", call)
+    file = tmp_path / "model.py"
+    file.write_text(source)
+    found = analyse([(file, "model.py")]).findings
+    assert [(finding.rule, finding.severity) for finding in found] == [("GD405", "error")] * broken
+    assert splits(source, "net", torch.rand(2)) is broken

@@ -67,6 +67,10 @@ class Const(Value):
         return isinstance(other, Const) and type(other.value) is type(self.value) and other.value == self.value
 
 
+class EnumText(str):
+    """The value of a ``Const`` that is a member of ``class Mode(str, Enum)``."""
+
+
 @frozen
 class SkippedDefault(Const):
     """None that eager code would have replaced: ``if mask is None and not is_compiling(): mask = ...``.

@@ -17,6 +17,7 @@ from graphdoctor.static.domain.values import (
     Class,
     Compiled,
     Const,
+    EnumText,
     External,
     ExternalObject,
     Function,
@@ -70,6 +71,8 @@ def _class_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Clas
         return found.to(receiver)
     if isinstance(found, _DATA) and receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
+    if type(found) is Const and type(found.value) is str and receiver.info.derives("enum.Enum", "enum.StrEnum"):
+        return Const(EnumText(found.value)) if receiver.info.derives("builtins.str", "enum.StrEnum") else found
     return found
 
 
@@ -123,6 +126,8 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
         return PythonValue("str")
     if isinstance(receiver, Function) and name == "__name__" and not _is_decorated(receiver.info.node):
         return Const(receiver.info.name)
+    if isinstance(receiver, Const) and type(receiver.value) is EnumText and name in ("name", "value"):
+        return Const(str(receiver.value)) if name == "value" else PythonValue("str")
     arithmetic.use(interpreter, node, receiver, name)
     if isinstance(receiver, (Seq, Mapping, Const, PythonValue, Function, Partial)):
         return Method(receiver, name)

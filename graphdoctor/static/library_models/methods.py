@@ -16,6 +16,7 @@ from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
     Const,
+    EnumText,
     ExternalObject,
     Function,
     Hook,
@@ -64,6 +65,8 @@ def _plain(interpreter: Interpreter, call: MethodCall) -> Value:
     ):
         return LazyText("str")
     if is_text(receiver):
+        if isinstance(receiver, Const) and type(receiver.value) is EnumText:
+            call.emit(interpreter, f"enum.StrEnum.{name}")
         if name == "format" and isinstance(receiver, Const) and not call.kwargs:
             return strings.formatted(receiver.value, args)
         return (
