@@ -48,7 +48,10 @@ def snapshot(sample: Sample, outputs: Any) -> Snapshot:
         found |= {f"gradient of {n}": p.grad for n, p in sample.module.named_parameters() if p.grad is not None}
     found |= {f"gradient of {name}": kept for name, kept in sample.gradients.items()}
     # Copies: a buffer, or an output that is one, changes with the next call.
-    return {name: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for name, leaf in found.items()}
+    return {
+        name: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else pytree.plain(leaf)
+        for name, leaf in found.items()
+    }
 
 
 def gradients_beside(eager: Snapshot, compiled: Snapshot) -> set[str]:

@@ -40,10 +40,8 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 
 def _collect(value: Any, name: str, found: dict[str, Any], seen: set[int], depth: int) -> None:
     numpy = sys.modules.get("numpy")
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, (torch.Tensor, *_PLAIN)):
         found[name] = value
-    elif isinstance(value, _PLAIN):
-        found[name] = plain(value)
     elif numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         # Under its own name: torch.compile may return an array where eager returns a tensor.
         if value.dtype.kind in "biufc":
