@@ -62,6 +62,7 @@ def tensor_places(text: str, breaks: Iterable[Break]) -> tuple[frozenset[Span], 
     """The expressions of ``text``, a file, that ``breaks`` in it show to be tensors, and which of them are masks."""
     every = _BRANCH | _NUMBER | _SHAPE | _ORDER
     gb_ids = {(b.line, b.column): b.gb_id for b in breaks if b.gb_id in every}
+    #: By place of a break, the tensors that it may be about, each with the masks that select from it.
     found: dict[tuple[int, int | None], dict[Span, frozenset[Span]]] = {}
     try:
         nodes = list(ast.walk(ast.parse(text))) if gb_ids else []
@@ -75,8 +76,7 @@ def tensor_places(text: str, breaks: Iterable[Break]) -> tuple[frozenset[Span], 
             for place in ((line, column), (line, None)):
                 if gb_ids.get(place) in ids:
                     indices = _mask(node) if isinstance(node, ast.Subscript) else ()
-                    masks = frozenset(_span(index, lines) for index in indices)
-                    found.setdefault(place, {})[_span(tensor, lines)] = masks
+                    found.setdefault(place, {})[_span(tensor, lines)] = frozenset(_span(i, lines) for i in indices)
     sure = [there for (_, column), there in found.items() if column is not None or len(there) == 1]
     masks = frozenset(mask for there in sure for each in there.values() for mask in each)
     return frozenset(tensor for there in sure for tensor in there) | masks, masks

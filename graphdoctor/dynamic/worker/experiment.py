@@ -62,7 +62,7 @@ class _Eager:
     lacks_gradients: bool = False
 
 
-#: The name under which it is kept, beside the results of the original, that the code goes backward itself.
+#: The name of the file, beside the results of the original, which says that the code goes backward itself.
 GOES_BACKWARD = "goes-backward"
 
 
@@ -155,16 +155,16 @@ class Experiment:
     def eager(self) -> _Eager:
         """One eager run, in which lines and operators are counted."""
         try:
-            return self._first()
+            return self._counted_if_possible()
         except RuntimeError as error:
             if "backward through the graph a second time" not in str(error):
                 raise
         self.goes_backward = False
         if self.request.reference is not None and not self.request.compare:
             compare.save({"goes": False}, self.request.reference, f"{self.mode}-{GOES_BACKWARD}")
-        return self._first()
+        return self._counted_if_possible()
 
-    def _first(self) -> _Eager:
+    def _counted_if_possible(self) -> _Eager:
         if not self.request.compare:
             try:
                 return self._eager(counted=True)

@@ -32,7 +32,7 @@ _READS = words("""
     is_leaf is_meta is_neg is_pinned is_shared is_signed is_sparse item itemsize ndimension nelement numpy qscheme
     storage_offset tolist
 """)
-#: Operators that compute a value whose size depends on data, so that they are nothing to compute on both sides.
+#: Operators that only compute. They are not in ``PURE``, of which both sides may be computed: data decides their size.
 _FINDS = words("argwhere masked_select nonzero unique unique_consecutive")
 #: Names that objects which are no tensors give to methods that change them; modules convert themselves in place.
 _AMBIGUOUS = words("add bfloat16 copy cuda cpu div double flip float half log mul roll sub take type")

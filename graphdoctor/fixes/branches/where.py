@@ -141,8 +141,9 @@ class _Chooser:
         comments = self._comments(*nodes, *([last] if last is not nodes[-1] else []))
         lines = [self._line(indent, "return ", chosen.text)]
         python = self.conditions.split(cases[0].test).python if len(cases) == 1 else ""
-        if python and len(indent + chosen.text) > LINE_LENGTH:
-            inner = chosen.text[1:].removesuffix(f" if {python} else {other.text})")
+        end = f" if {python} else {other.text})"
+        if python and chosen.text.endswith(end) and len(indent + chosen.text) > LINE_LENGTH:
+            inner = chosen.text[1 : -len(end)]
             lines = [f"if {python}:", "\t" + self._line(indent + self.editor.indent, "return ", inner)]
             lines.append(self._line(indent, "return ", other.text))
         return self.editor.replace_span(nodes[0], last, self.editor.lines(indent, *comments, *lines))

@@ -306,6 +306,11 @@ class ClassInfo:
         return found
 
     @cached_property
+    def has_text_members(self) -> bool:
+        """Whether it is an enum of texts: ``class Mode(str, Enum)`` or ``class Mode(StrEnum)``."""
+        return self.derives("enum.StrEnum") or (self.derives("enum.Enum") and self.derives("builtins.str"))
+
+    @cached_property
     def is_module(self) -> bool:
         """True when it derives from nn.Module, judging by the names of its bases."""
         return any(map(_is_of_modules, self.externals))

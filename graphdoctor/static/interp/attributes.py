@@ -71,8 +71,8 @@ def _class_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Clas
         return found.to(receiver)
     if isinstance(found, _DATA) and receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
-    if type(found) is Const and type(found.value) is str and receiver.info.derives("enum.Enum", "enum.StrEnum"):
-        return Const(EnumText(found.value)) if receiver.info.derives("builtins.str", "enum.StrEnum") else found
+    if type(found) is Const and type(found.value) is str and receiver.info.has_text_members:
+        return Const(EnumText(found.value))
     return found
 
 
