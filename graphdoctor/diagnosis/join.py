@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 from graphdoctor.breaks.measured_costs import measured, measured_rest, not_reached_yet, split, unmeasured
 from graphdoctor.diagnosis import exports, unexpected
 from graphdoctor.diagnosis.numpy_scalars import with_cause
-from graphdoctor.diagnosis.sites import all_sites, dropped_names, functions_of, last, share_comprehension, sites
+from graphdoctor.diagnosis.sites import (
+    all_sites,
+    called_from,
+    dropped_names,
+    functions_of,
+    last,
+    share_comprehension,
+    sites,
+)
 from graphdoctor.diagnosis.unexpected import RuleText
 from graphdoctor.model.findings import Finding, Location
 from graphdoctor.syntax.arms import are_exclusive
@@ -205,6 +213,7 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
         gb_ids=tuple(sorted(causes)) or finding.gb_ids,
         whole_frame=whole,
         dropped=dropped,
+        called_from=called_from(seen[0].first, finding.location) or finding.called_from,
     )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.locations import comprehension_lines
+from graphdoctor.breaks.locations import comprehension_lines, without_site
 from graphdoctor.breaks.measured_costs import is_rest_alone, site_of
+from graphdoctor.model.findings import Caller
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Location
@@ -77,6 +78,22 @@ def dropped_names(found: Iterable[Site]) -> tuple[str, ...]:
     # The function around a comprehension has it in it.
     whole = [frame for frame in frames if not frame.is_comprehension]
     return tuple(dict.fromkeys(frame.function for frame in whole or frames))
+
+
+def called_from(brk: Break, place: Location) -> tuple[Caller, ...]:
+    """The calls that led to ``place``, where ``brk`` is or on the way to it, but for those inside torch.
+
+    Empty where it is not on the way.
+    """
+    here = [n for n, f in enumerate(brk.stack) if f.path == place.path and place.line <= f.line <= place.end_line]
+    before = brk.stack[: here[-1]] if here else ()
+    # The function around a comprehension is there twice.
+    callers = dict.fromkeys(Caller(f.path, f.line, f.function) for f in before if not _is_of_torch(f.path))
+    return tuple(caller for caller in callers if not (caller.path == place.path and caller.line == place.line))
+
+
+def _is_of_torch(path: str) -> bool:
+    return without_site(path).startswith("torch/")
 
 
 def share_comprehension(text: str, brk: Break, place: Location) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.breaks.locations import without_site
-from graphdoctor.diagnosis.sites import dropped_names
+from graphdoctor.diagnosis.sites import called_from, dropped_names
 from graphdoctor.model.findings import Finding, Location
 
 if TYPE_CHECKING:
@@ -50,12 +50,13 @@ def of(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
         part = "rest of the" if site.rest else "whole"
         lost = f"The {part} function runs uncompiled; what it calls is compiled by itself."
     why = _RAISES if raises or brk.raises else lost
+    place = Location(brk.path, brk.line, column, brk.line, column)
     return Finding(
         rule=rule.code,
         name=rule.name,
         severity=severity,
         confidence="certain",
-        location=Location(brk.path, brk.line, column, brk.line, column),
+        location=place,
         function=brk.function,
         fact=brk.reason + inside(brk),
         why=rule.why or why,
@@ -66,6 +67,7 @@ def of(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
         events=site.events,
         whole_frame=site.whole_frame and not site.rest,
         dropped=() if site.rest else dropped_names([site]),
+        called_from=called_from(brk, place),
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphdoctor.lint.result import CONFIDENCES, SEVERITIES
 from graphdoctor.model.findings import Severity
-from graphdoctor.static.domain.events import Block, Call, Compile, Event
+from graphdoctor.static.domain.events import Block, Call, Caller, Compile, Event
 from graphdoctor.static.interp.interpreter import Budget
 from graphdoctor.static.interp.state.event_sink import EventSink
 from graphdoctor.static.rule import Hit, Rule
@@ -112,10 +112,19 @@ class Audience(EventSink):
             ends |= _breaks(rule, hit)
         return ends
 
-    def repeat(self, hits: Sequence[tuple[Rule, Hit]], before: Block | None, now: Block | None) -> None:
-        """Note ``hits`` again; the rules are asked once more where their messages name the block ``before``."""
+    def hits_of_call(self, first: int, callers: int) -> tuple[tuple[Rule, Hit], ...]:
+        """The hits from number ``first`` on, those of a call with so many callers, without these."""
+        return tuple(_with_callers(self.hits[first:], lambda known: known[callers:]))
+
+    def repeat(
+        self, hits: Sequence[tuple[Rule, Hit]], before: Block | None, now: Block | None, callers: tuple[Caller, ...]
+    ) -> None:
+        """Note ``hits`` again, of a call with these ``callers``.
+
+        The rules are asked once more where their messages name the block ``before``.
+        """
         asked = None
-        for rule, hit in hits:
+        for rule, hit in _with_callers(hits, lambda known: (*callers, *known)):
             event = hit.event
             if before == now or event.site.whole_frame != before:
                 self.hits.append((rule, hit))
@@ -169,6 +178,19 @@ class Audience(EventSink):
             if rule.leaves_function and _breaks(rule, hit):
                 found.setdefault(_function(rule, hit), []).append(hit)
         return found
+
+
+def _with_callers(
+    hits: Iterable[tuple[Rule, Hit]], change: Callable[[tuple[Caller, ...]], tuple[Caller, ...]]
+) -> Iterator[tuple[Rule, Hit]]:
+    """``hits`` with other callers in their events; those of one event still share one."""
+    changed: dict[int, Event] = {}
+    for rule, hit in hits:
+        event = changed.get(id(hit.event))
+        if event is None:
+            site = hit.event.site
+            event = changed[id(hit.event)] = replace(hit.event, site=replace(site, callers=change(site.callers)))
+        yield rule, replace(hit, event=event)
 
 
 def _ends_before(end: Hit, hit: Hit) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -13,7 +13,8 @@ from graphdoctor.fixes.core.suggest import suggest
 from graphdoctor.fixes.python.capture import set_in
 from graphdoctor.lint.audience import Place, one_line, severity_of
 from graphdoctor.lint.result import PathOf, rank
-from graphdoctor.model.findings import Finding, Fix, Location
+from graphdoctor.model.findings import Caller, Finding, Fix, Location
+from graphdoctor.static.domain import events as static_events
 from graphdoctor.static.domain.program import ModuleInfo
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.regions.superseded import superseded
@@ -35,10 +36,14 @@ class ShownFiles:
         #: By their path in reports: the files that are not scanned and have findings.
         self.helpers: dict[str, Path] = {}
 
+    def name_of(self, file: Path) -> str | None:
+        """The path under which reports name ``file``, a resolved one; None where they do not."""
+        known = self._scanned.get(file)
+        return self._helper(file) if known is None else known
+
     def path_of(self, file: Path) -> str | None:
         """The path of ``file``, a resolved one; None where its findings are left out."""
-        known = self._scanned.get(file)
-        shown = self._helper(file) if known is None else known
+        known, shown = self._scanned.get(file), self.name_of(file)
         # Findings in other files are left out where users of the package do not get the class that leads there.
         if shown is None or (file != self._module.source.resolved and self._is_superseded):
             return None
@@ -74,6 +79,10 @@ class Editors:
             recorded = self._here if module is self._source else self._elsewhere
             self._made[module] = None if path is None else Editor(module, path, recorded)
         return self._made[module]
+
+    def name_of(self, file: Path) -> str | None:
+        """The path under which reports name ``file``, a resolved one; None where they do not."""
+        return self._shown.name_of(file)
 
     def forget_written(self) -> None:
         """Free what the editors parsed for rewrites."""
@@ -113,7 +122,7 @@ def finding_of(place: Place, editors: Editors, possible: bool, trouble: list[str
             fix = suggest(rule, first, editor, others)
         except Exception as error:
             trouble.append(f"the fix of rule {rule.code} failed here ({one_line(error)})")
-    return finding_at(place, replace(first, severity=severity), location, module, fix)
+    return finding_at(place, replace(first, severity=severity), location, module, editors.name_of, fix)
 
 
 def _settings(module: SourceModule, rule: Rule, fullgraph: bool) -> frozenset[str]:
@@ -125,8 +134,13 @@ def _settings(module: SourceModule, rule: Rule, fullgraph: bool) -> frozenset[st
 _WITH_FULLGRAPH = frozenset({"capture_scalar_outputs", "capture_dynamic_output_shape_ops"})
 
 
-def finding_at(place: Place, hit: Hit, location: Location, module: SourceModule, fix: Fix | None = None) -> Finding:
-    """The finding for ``hit``, the surest of ``place``, which reports show at ``location``."""
+def finding_at(
+    place: Place, hit: Hit, location: Location, module: SourceModule, name_of: PathOf, fix: Fix | None = None
+) -> Finding:
+    """The finding for ``hit``, the surest of ``place``, which reports show at ``location``.
+
+    ``name_of`` says how reports name the files that lead there.
+    """
     rule, start = place.rule, max(location.line - CONTEXT, 1)
     return Finding(
         rule=rule.code,
@@ -144,4 +158,13 @@ def finding_at(place: Place, hit: Hit, location: Location, module: SourceModule,
         fix=fix,
         snippet=module.lines[start - 1 : location.end_line + CONTEXT],
         snippet_start=start,
+        called_from=tuple(_callers(hit.event.site.callers, name_of)),
     )
+
+
+def _callers(calls: tuple[static_events.Caller, ...], name_of: PathOf) -> Iterator[Caller]:
+    """``calls`` as reports show them, but for those in files that they do not name."""
+    for call in calls:
+        path = name_of(call.module.resolved)
+        if path is not None:
+            yield Caller(path, call.module.location(call.statement).line, call.function)

@@ -124,7 +124,7 @@ def _findings(audience: _CallingLines, packages: Mapping[str, Path], path_of: Pa
         if shown is None or not inside or not place.rule.gb_ids:
             continue
         worded = replace(hit, message=f"in a library, called from {line}: {hit.message}")
-        finding = finding_at(place, worded, replace(module.location(hit.place), path=shown), module)
+        finding = finding_at(place, worded, replace(module.location(hit.place), path=shown), module, path_of)
         found.append((replace(finding, owner="third-party", severity="warning"), file))
     return found
 

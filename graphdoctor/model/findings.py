@@ -107,6 +107,15 @@ class Fix:
 
 
 @dataclass(frozen=True)
+class Caller:
+    """A call on the way from where compiled code begins to a finding."""
+
+    path: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
 class Finding:
     """One place to change in the code, as the reports show it."""
 
@@ -135,6 +144,8 @@ class Finding:
     #: The source lines around the place, for reports; ``snippet_start`` is the number of the first.
     snippet: tuple[str, ...] = ()
     snippet_start: int = 0
+    #: The calls that lead from where the compiled code begins to ``function``, in their order; one way of several.
+    called_from: tuple[Caller, ...] = ()
     #: Why the project's allow-list lets it pass, and until when; empty when it does not.
     allowed: str = ""
 

@@ -25,7 +25,8 @@ def from_repository(diagnosis: Diagnosis) -> Diagnosis:
 
     def moved(finding: Finding) -> Finding:
         location = replace(finding.location, path=shown(finding.location.path))
-        return replace(finding, location=location, fix=_moved_fix(finding.fix))
+        callers = tuple(replace(caller, path=shown(caller.path)) for caller in finding.called_from)
+        return replace(finding, location=location, called_from=callers, fix=_moved_fix(finding.fix))
 
     def _moved_fix(fix: Fix | None) -> Fix | None:
         return fix and replace(fix, edits=tuple(replace(edit, path=shown(edit.path)) for edit in fix.edits))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.model.findings import Comparison, Diagnosis, Edit, Finding, Fix, Location, ScannedFile, Summary
+from graphdoctor.model.findings import Caller, Comparison, Diagnosis, Edit, Finding, Fix, Location, ScannedFile, Summary
 from graphdoctor.model.runs import Break, DynamicRun, Explain, Frame, FullGraph, Numerics, Recompile, Verification
 
 PRINT_DIFF = """\
@@ -83,6 +83,7 @@ def _rich() -> Diagnosis:
             events=1,
             whole_frame=True,
             fix=Fix("manual", "the two branches call different modules"),
+            called_from=(Caller("train.py", 7, "Model.forward"),),
         ),
         _finding(
             25,

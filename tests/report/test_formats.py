@@ -36,6 +36,12 @@ def hostile_comparison(hostile: Diagnosis, compared: Diagnosis) -> Diagnosis:
     return replace(hostile, findings=findings, comparison=bad)
 
 
+@pytest.mark.parametrize("name", ("text", "markdown", "html", "sarif", "json"))
+def test_a_report_says_from_where_the_code_is_called(rich: Diagnosis, name: str) -> None:
+    assert any(caller.path == "train.py" for finding in rich.findings for caller in finding.called_from)
+    assert "train.py" in render(rich, name)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_hostile_text_is_shown_and_steers_nothing(hostile_comparison: Diagnosis, name: str) -> None:
     shown = render(hostile_comparison, name)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from graphdoctor.model.findings import Diagnosis, Edit, Finding
+from graphdoctor.model.findings import Caller, Diagnosis, Edit, Finding
 from graphdoctor.model.labels import is_offered
 from graphdoctor.model.runs import Frame
 from graphdoctor.report import wording
@@ -101,7 +101,8 @@ def _result(
     }
     if diagnosis.comparison is not None:
         result["baselineState"] = "new" if exact.fingerprint in diagnosis.comparison.new else "unchanged"
-    if stack := stacks.get((place.path, place.line)):
+    stack: Sequence[Frame | Caller] = stacks.get((place.path, place.line)) or exact.called_from
+    if stack:
         result["relatedLocations"] = [_frame(frame, number) for number, frame in enumerate(stack)]
     if exact.fix is not None and exact.fix.edits and is_offered(exact, owner=None):
         reason = text.fix.reason if text.fix else ""
@@ -127,7 +128,7 @@ def _location(exact: Finding, text: Finding) -> Json:
     return location
 
 
-def _frame(frame: Frame, number: int) -> Json:
+def _frame(frame: Frame | Caller, number: int) -> Json:
     return {
         "id": number,
         "message": _message(f"called in {visible(frame.function)}"),

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from graphdoctor.model.advice import Advice
-from graphdoctor.model.findings import SCHEMA, Diagnosis, Finding, Location
+from graphdoctor.model.findings import SCHEMA, Caller, Diagnosis, Finding, Location
 from graphdoctor.model.runs import DynamicRun, Frame, Verification
 from graphdoctor.model.typed_json import Mismatch, Types
 
@@ -38,7 +38,7 @@ def read(text: str) -> Diagnosis:
 
 def _prepared(kind: type, raw: Any) -> Any:
     """As the dataclass ``kind`` has it: the contract writes frames as lists, and old reports have messages alone."""
-    if kind is Frame and isinstance(raw, list):
+    if kind in (Caller, Frame) and isinstance(raw, list):
         return dict(zip(("path", "line", "function"), raw, strict=False))
     if kind is Finding and isinstance(raw, dict) and "message" in raw:
         return {"fact": raw["message"], **raw}

@@ -92,6 +92,7 @@ def _finding(finding: Finding) -> Json:
         "whole_frame": finding.whole_frame,
         "dropped": list(finding.dropped),
         "fix": _fix(finding.fix),
+        "called_from": [[caller.path, caller.line, caller.function] for caller in finding.called_from],
         "snippet": list(finding.snippet),
         "snippet_start": finding.snippet_start,
         "allowed": _text(finding.allowed),

@@ -194,9 +194,11 @@ def _findings(title: str, findings: Iterable[Finding], code_url: str) -> str:
 
 def _finding(finding: Finding, detail: Detail, code_url: str) -> str:
     title = f"{_linked(finding, code_url)} {escape(finding.rule)} {prose(finding.message)}"
+    called_from = wording.called_from(finding)
     source = "\n".join(f"{line.number:>5} | {line.text}".rstrip() for line in source_lines(finding))
     parts = [
         fence(source, "python") if source else "",
+        f"**Called from:** {prose(called_from, _PROSE)}" if called_from else "",
         f"**Why:** {prose(finding.why, _PROSE)}" if finding.why else "",
         f"**Help:** {prose(finding.suggestion, _PROSE)}" if finding.suggestion else "",
         _fix(finding, detail),

@@ -36,6 +36,9 @@ class Findings:
         if self._look.verbose and finding.status not in ("static-only", "not-reached"):
             yield from self._remark("run", wording.status(finding), gutter)
         yield from self._remark("allowed", finding.allowed, gutter)
+        called_from = wording.called_from(finding, always=self._look.verbose)
+        if self._is_new(finding, f"{finding.location.path} {finding.function} {called_from}"):
+            yield from self._remark("called from", called_from, gutter)
         if self._is_new(finding, finding.why):
             why = finding.why if self._look.verbose else _SENTENCE.split(one_line(finding.why))[0]
             yield from self._remark("why", why, gutter)

@@ -31,6 +31,15 @@ class Block:
 
 
 @frozen
+class Caller:
+    """A call in compiled code: the function that makes it, and the statement."""
+
+    module: SourceModule
+    function: str
+    statement: cst.CSTNode
+
+
+@frozen
 class Site:
     """Where an event happens."""
 
@@ -61,6 +70,8 @@ class Site:
     entering: bool = False
     #: Of usage events: the tests around the statement, or around a ``return`` before it, and "try".
     guards: tuple[str, ...] = ()
+    #: The calls that lead here from where the compiled code begins, in their order.
+    callers: tuple[Caller, ...] = ()
 
 
 @frozen

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from graphdoctor.static.domain.events import ArgumentCall, Block, Site
+from graphdoctor.static.domain.events import ArgumentCall, Block, Caller, Site
 from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo, Scope
 from graphdoctor.static.domain.values import Value
 
@@ -62,11 +62,19 @@ class Frame:
     site: Site | None = None
     #: While a call whose value is not used is interpreted: the calls inside its arguments.
     inner: list[ArgumentCall] | None = None
+    #: The calls of compiled code that lead to this one, in their order.
+    callers: tuple[Caller, ...] = ()
 
     @property
     def name(self) -> str:
         """Qualified name of the function, ``<module>`` at module level."""
         return self.function.qualname if self.function is not None else "<module>"
+
+    def calling(self) -> tuple[Caller, ...]:
+        """The callers of what is called here."""
+        if not self.compiled or self.function is None:
+            return ()
+        return (*self.callers, Caller(self.module.source, self.function.qualname, self.statement))
 
     def is_of(self, *bases: str) -> bool:
         """Whether it is a call of a method of a class that derives from one of ``bases``."""

@@ -359,6 +359,7 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
         guessed=frame.guessed,
         recomputed=frame.recomputed,
         compiled=frame.compiled,
+        callers=frame.calling(),
     )
     interpreter.active.append(info)
     try:

@@ -204,6 +204,7 @@ class Interpreter:
                 resumes=frame.resumes,
                 recomputed=frame.recomputed,
                 entering=frame.entering,
+                callers=frame.callers,
             )
         return known
 

@@ -175,7 +175,8 @@ class Call:
                     self._interpreter.stores.new_kinds += 1
                 instance.attrs = attrs
         interpreter = self._interpreter
-        interpreter.sink.repeat(outcome.hits, outcome.whole_frame, interpreter.frame.whole_frame)
+        frame = interpreter.frame
+        interpreter.sink.repeat(outcome.hits, outcome.whole_frame, frame.whole_frame, frame.calling())
         if outcome.ends_graph:
             self._interpreter.start_new_graph(sure=False)
         result: Value = self._decoded(outcome.result, objects)
@@ -217,7 +218,7 @@ class Call:
             return
         before = (*self._before, *(None for _ in made))
         changed = tuple(None if now == then else now for now, then in zip(contents, before, strict=True))
-        hits = tuple(interpreter.sink.hits[self._first :])
+        hits = interpreter.sink.hits_of_call(self._first, len(interpreter.frame.calling()))
         ends_graph = interpreter.graph_ends != self._graph_ends
         same = state.same(info for info, _ in made)
         lookups, whole_frame = state.lookups(log), interpreter.frame.whole_frame

@@ -136,6 +136,19 @@ def test_a_message_names_the_function_that_the_break_costs_the_caller(tmp_path: 
         assert f"`{name}` runs uncompiled as a whole" in printed.message
 
 
+def test_the_calls_that_lead_to_a_finding_are_those_of_the_file(tmp_path: Path) -> None:
+    files = package(tmp_path, "show(y)", "loud = False", "loud = False")
+    (tmp_path / "pkg" / "helper.py").open("a").write("\ndef show(y):\n    print(y)\n")
+    files[1].write_text("# another line\n" + files[1].read_text().replace("class Net", "class Other"))
+    assert steps(files, rules_look=True)[1] < steps(files[1:], rules_look=True)[0] / 2
+    analysis = Analysis(Work([(f, f.name) for f in files], lambda file: file.name), rules())
+    for file, name, first in zip(files, ("Net.forward", "Other.forward"), (14, 15), strict=True):
+        (printed,) = [f for f in analysis.file(file, file.name).findings if f.rule == "GD101"]
+        assert printed.function == "show"
+        called = [(caller.path, caller.line, caller.function) for caller in printed.called_from]
+        assert called == [(file.name, first, name), ("helper.py", 31, "help_out")]
+
+
 def steps(files: list[Path], rules_look: bool = False) -> list[int]:
     """The steps that each file takes, the files being scanned together."""
     project, shared, found = Project(), CallCache(), []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from graphdoctor.static.domain.events import Block, Event
+from graphdoctor.static.domain.events import Block, Caller, Event
 from graphdoctor.syntax.module import SourceModule
 
 
@@ -26,7 +26,13 @@ class EventSink:
         """Receive an event. Returns whether the graph ends there."""
         return False
 
-    def repeat(self, hits: Sequence[Any], _before: Block | None, _now: Block | None) -> None:
+    def hits_of_call(self, first: int, _callers: int) -> tuple[Any, ...]:
+        """The hits from number ``first`` on, those of a call with so many callers, for ``repeat``."""
+        return tuple(self.hits[first:])
+
+    def repeat(
+        self, hits: Sequence[Any], _before: Block | None, _now: Block | None, _callers: tuple[Caller, ...]
+    ) -> None:
         """Add ``hits`` of a call that is replayed; a break drops the frame with the block ``_now``, not ``_before``."""
         self.hits += hits
 
