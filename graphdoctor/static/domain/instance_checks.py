@@ -32,6 +32,24 @@ def fits(value: Value, wanted: Value) -> bool | None:
     return None if check is None else check(value, wanted)
 
 
+def union(a: Value, b: Value) -> Seq | None:
+    """``a | b`` of classes, which ``isinstance`` takes as it does a tuple; None for other values."""
+    left, right = _in_union(a), _in_union(b)
+    if left is None or right is None or a == b == Const(None):
+        return None
+    return Seq("union", left + right)
+
+
+def _in_union(value: Value) -> tuple[Value, ...] | None:
+    if isinstance(value, Seq):
+        return value.items if value.kind == "union" else None
+    if value == Const(None):
+        return (External("builtins.NoneType"),)
+    # Flags such as ``re.MULTILINE`` are put together in the same way.
+    is_class = isinstance(value, External) and not value.qualname.rpartition(".")[2].isupper()
+    return (value,) if isinstance(value, Class) or is_class else None
+
+
 #: The classes of values that surely are, or surely are not, a function or a class.
 _OF_KNOWN_KIND = (Class, Const, Function, Instance, Mapping, Seq, TorchModule)
 
@@ -192,7 +210,9 @@ def _instance_fits(value: Instance, qualname: str, name: str) -> bool | None:
         return value.info.is_module
     if qualname in value.info.externals:
         return True
-    return False if _is_apart(value.info, qualname, name) else _function_fits(value, qualname, name)
+    return (
+        False if name == "NoneType" or _is_apart(value.info, qualname, name) else _function_fits(value, qualname, name)
+    )
 
 
 def _is_apart(info: ClassInfo, qualname: str, name: str) -> bool:

@@ -74,7 +74,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
     if verdict is None:
         verdict = _beside_arrays(interpreter, test, branch)
     sample = sample_of(value) if verdict is None else verdict
-    if sample is None and _asks_for_a_rare_tensor(interpreter, test):
+    if sample is None and (_asks_for_a_rare_tensor(interpreter, test) or _asks_for_an_array(interpreter, test)):
         sample = False
     return Answer(verdict, sample, is_tensor(value))
 
@@ -96,9 +96,17 @@ def _asks_for_a_rare_tensor(interpreter: Interpreter, test: cst.BaseExpression) 
     return is_number and isinstance(kind, External) and kind.qualname == "torch.Tensor"
 
 
+def _asks_for_an_array(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
+    """Whether ``test`` asks if a value of which nothing is known is an array. Compiled code gets tensors, mostly."""
+    if type(test) is not cst.Call or not _is_isinstance(test) or type(test.args[0].value) is not cst.Name:
+        return False
+    asked, kind = (expressions.evaluate(interpreter, arg.value) for arg in test.args)
+    return type(asked) is Unknown and kind == External("numpy.ndarray")
+
+
 def _beside_arrays(interpreter: Interpreter, test: cst.BaseExpression, branch: cst.CSTNode | None) -> bool | None:
     """The truth of ``test``, which asks for the class of a name, where one side of ``branch`` uses the name as an
-    array. Compiled code has a tensor there, so the other side runs.
+    array. Compiled code has a tensor there, mostly, so the other side runs.
     """
     if type(test) is not cst.Call or not test.args or not isinstance(branch, (cst.If, cst.IfExp)):
         return None
@@ -107,7 +115,9 @@ def _beside_arrays(interpreter: Interpreter, test: cst.BaseExpression, branch: c
     if not isinstance(asked, cst.Name) or not (is_negated or whole is test):
         return None
     value = expressions.evaluate(interpreter, asked)
-    if not isinstance(value, Tensor) or value.is_known or value.numpy:
+    assumed = isinstance(value, Tensor) and not value.is_known and not value.numpy
+    unknown = type(value) is Unknown and interpreter.frame.compiled and not _asks_for_an_array(interpreter, test)
+    if not assumed and not unknown:
         return None
     with interpreter.path(muted=True):
         if expressions.evaluate(interpreter, test.func) not in _CLASS_TESTS:

@@ -139,7 +139,7 @@ def _updated(receiver: Mapping, args: tuple[Value, ...], kwargs: Kwargs) -> Mapp
 
 def combined(name: str, a: Value, b: Value) -> Value | None:
     """``a <name> b`` where one is a list or tuple, or both are dicts; None for other values."""
-    if isinstance(a, Seq):
+    if isinstance(a, Seq) and a.kind != "union":
         return with_sequence(name, a, b)
     if isinstance(b, Seq) and name == "Multiply":
         return with_sequence(name, b, a)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from graphdoctor.static.domain.events import Call, GetAttr
+from graphdoctor.static.domain.values import Seq
 from tests.static.conftest import places
 
 SOURCE = """
@@ -192,3 +193,32 @@ def f(x):
 def test_a_helper_that_converts_to_the_wanted_class_returns_no_other(events, splits):
     assert not splits(CONVERTING, "f", torch.ones(2))
     assert places(events(CONVERTING), GetAttr) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted", "answers"),
+    [
+        ("Layer()", "Layer | torch.nn.Linear", {True}),
+        ("Layer()", "click.Command | torch.nn.Linear | None", {False}),
+        ("None", "int | None", {True}),
+        ("[1]", "int | list | None", {True}),
+        ("2", "int | float", {True}),
+        ("2", "list | tuple", {False}),
+    ],
+)
+def test_a_union_is_asked_for_as_its_classes_are(events, made, wanted, answers):
+    found = events(OBJECTS.replace("{made}", made).replace("{wanted}", wanted))
+    assert {e.args[0].value for e in found if isinstance(e, Call) and e.qualname == "builtins.print"} == answers
+
+
+def test_flags_are_no_union(events):
+    found = events("""
+        import re
+        import torch
+
+        @torch.compile
+        def f(x):
+            return re.compile("a", re.MULTILINE | re.DOTALL)
+    """)
+    (made,) = [e for e in found if isinstance(e, Call) and e.qualname == "re.compile"]
+    assert not isinstance(made.args[1], Seq)

@@ -401,3 +401,40 @@ def test_an_option_of_an_object_is_given(tmp_path, test, confident):
     )
     found = analyse([(file, file.name)]).findings
     assert [f.location.line for f in found if f.confidence != "possible"] == confident
+
+
+CONVERTED = """
+from numbers import Number
+
+import numpy as np
+import torch
+
+
+def converted(y):
+    {}
+
+
+class Net(torch.nn.Module):
+    def forward(self, x: torch.Tensor, batch):
+        return x + converted(batch.y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("if isinstance(y, (list, tuple)):\n        y = np.asarray(y)\n    return np.empty_like(y, dtype=y.dtype)", []),
+        ("return converted(np.asanyarray(y)).item() if isinstance(y, np.number | np.bool_ | Number) else y", []),
+        ("return np.asarray(y).item() if isinstance(y, str | int) else y", []),
+        ("y = np.asarray(y)\n    return np.empty_like(y, dtype=y.dtype)", ["GD213"]),
+    ],
+)
+def test_what_is_not_known_is_rather_no_array(tmp_path: Path, body: str, found: list[str]) -> None:
+    assert _rules(CONVERTED.format(body), tmp_path) == found
+
+
+def test_what_asks_for_an_array_first_is_possible(tmp_path: Path) -> None:
+    body = "if isinstance(y, np.ndarray) and issubclass(y.dtype.type, np.number):\n        print(y)\n    return y"
+    file = tmp_path / "net.py"
+    file.write_text(CONVERTED.format(body))
+    assert [(f.rule, f.confidence) for f in analyse([(file, "net.py")]).findings] == [("GD101", "possible")]

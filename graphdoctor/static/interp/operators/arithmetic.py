@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from graphdoctor.static.domain import instance_checks
 from graphdoctor.static.domain.events import Call, Convert, Decide
 from graphdoctor.static.domain.torch_tables import DUNDERS
 from graphdoctor.static.domain.value_functions import (
@@ -93,7 +94,7 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
     read = is_read(a) or is_read(b)
     if read and name == "Multiply" and (isinstance(a, Seq) or isinstance(b, Seq)):
         interpreter.emit(Decide, node, how="repeat")
-    container = containers.combined(name, a, b)
+    container = containers.combined(name, a, b) or (instance_checks.union(a, b) if name == "BitOr" else None)
     if container is not None:
         return container
     if read:
