@@ -19,7 +19,7 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.tensors.numbers import tensor_argument
+from graphdoctor.fixes.forms.tensor_arguments import tensor_argument
 from graphdoctor.static.domain.events import CompiledCall
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Value

@@ -1,4 +1,4 @@
-"""The source lines of a finding, with the marked part apart from what stands before and after it."""
+"""The source lines of a finding, with the marked part apart from what stands before and after it; its callers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.locations import without_site
 from graphdoctor.report.escaping import visible
 
 if TYPE_CHECKING:
@@ -82,3 +83,22 @@ def _head(text: str, limit: int) -> str:
 
 def _shown(text: str) -> str:
     return visible(text.replace("\t", "    "))
+
+
+#: Of more calls than this, the first two and the last are named.
+_MOST_CALLS = 4
+
+
+def called_from(finding: Finding, always: bool = False) -> str:
+    """How compiled code comes to the function of ``finding``, the nearest call first; empty where nothing calls it.
+
+    Unless ``always``, also where one module calls another in one file, which the code around the line shows.
+    """
+    calls = finding.called_from
+    in_file = all(call.path == finding.location.path for call in calls)
+    if not calls or (in_file and finding.function.endswith(".forward") and not always):
+        return ""
+    shown = [f"`{call.function}` ({without_site(call.path)}:{call.line})" for call in reversed(calls)]
+    if len(shown) > _MOST_CALLS:
+        shown[2:-1] = [f"{len(shown) - 3} more calls"]
+    return ", from ".join(shown)

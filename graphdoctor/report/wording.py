@@ -159,25 +159,6 @@ def dropped(finding: Finding) -> str:
     return " and ".join(finding.dropped) or given_up(finding) or "the function"
 
 
-#: Of more calls than this, the first two and the last are named.
-_MOST_CALLS = 4
-
-
-def called_from(finding: Finding, always: bool = False) -> str:
-    """How compiled code comes to the function of ``finding``, the nearest call first; empty where nothing calls it.
-
-    Unless ``always``, also where one module calls another in one file, which the code around the line shows.
-    """
-    calls = finding.called_from
-    in_file = all(call.path == finding.location.path for call in calls)
-    if not calls or (in_file and finding.function.endswith(".forward") and not always):
-        return ""
-    shown = [f"`{call.function}` ({without_site(call.path)}:{call.line})" for call in reversed(calls)]
-    if len(shown) > _MOST_CALLS:
-        shown[2:-1] = [plural(len(shown) - 3, "more call")]
-    return ", from ".join(shown)
-
-
 def settings(findings: Iterable[Finding]) -> list[str]:
     """The lines that make the settings of Dynamo which are suggested for breaks in libraries, each once."""
     parts = (part for f in findings if f.owner != "own" for part in quoted(f.suggestion))

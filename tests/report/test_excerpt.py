@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from graphdoctor.model.findings import Diagnosis, Finding, Location
-from graphdoctor.report.excerpt import WINDOW, marked_line, source_lines
+from graphdoctor.model.findings import Caller, Diagnosis, Finding, Location
+from graphdoctor.report.excerpt import WINDOW, called_from, marked_line, source_lines
 
 
 @pytest.fixture
@@ -64,3 +64,22 @@ def test_a_long_line_is_a_window_around_the_mark(finding: Finding, start: int) -
 def test_a_place_of_which_only_the_beginning_is_known_is_hit_without_a_mark(finding: Finding) -> None:
     lines = source_lines(_at(finding, ("x = 1", "y = f(x)", "z = 2"), (2, 5, 2, 5)))
     assert [(line.hit, line.marked) for line in lines] == [(False, ""), (True, ""), (False, "")]
+
+
+def test_the_way_to_a_finding_begins_with_the_nearest_call(rich: Diagnosis) -> None:
+    finding = replace(rich.findings[0], function="clip", called_from=(Caller("m.py", 3, "Net.forward"),))
+    assert called_from(finding) == "`Net.forward` (m.py:3)"
+    steps = tuple(Caller("m.py", line, f"step_{line}") for line in range(9))
+    assert called_from(replace(finding, called_from=steps)) == (
+        "`step_8` (m.py:8), from `step_7` (m.py:7), from 6 more calls, from `step_0` (m.py:0)"
+    )
+    assert called_from(replace(finding, called_from=())) == ""
+
+
+def test_modules_that_call_each_other_in_one_file_need_no_word(rich: Diagnosis) -> None:
+    path = rich.findings[0].location.path
+    called = replace(rich.findings[0], function="Block.forward", called_from=(Caller(path, 3, "Net.forward"),))
+    assert called_from(called) == ""
+    assert called_from(called, always=True) == f"`Net.forward` ({path}:3)"
+    elsewhere = replace(called, called_from=(Caller("other.py", 3, "Net.forward"),))
+    assert called_from(elsewhere) == "`Net.forward` (other.py:3)"

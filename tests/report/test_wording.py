@@ -9,7 +9,7 @@ import pytest
 
 from graphdoctor.breaks.explanations import WORDS
 from graphdoctor.model.consequence import PASSES, Consequence
-from graphdoctor.model.findings import Caller, Diagnosis, Edit, Fix, Grade, Owner, Status
+from graphdoctor.model.findings import Diagnosis, Edit, Fix, Grade, Owner, Status
 from graphdoctor.model.labels import Label
 from graphdoctor.model.runs import Dropped, FullGraph, Numerics, Outcome, Verification
 from graphdoctor.report import wording
@@ -266,22 +266,3 @@ def test_the_meaning_says_where_fullgraph_fails_and_that_it_gets_further(rich: D
     assert wording.meaning(rich.summary, [further]).endswith(
         "fullgraph=True gets further, for it records more than the default, and raises an error at model.py:22."
     )
-
-
-def test_the_way_to_a_finding_begins_with_the_nearest_call(rich: Diagnosis) -> None:
-    finding = replace(rich.findings[0], function="clip", called_from=(Caller("m.py", 3, "Net.forward"),))
-    assert wording.called_from(finding) == "`Net.forward` (m.py:3)"
-    steps = tuple(Caller("m.py", line, f"step_{line}") for line in range(9))
-    assert wording.called_from(replace(finding, called_from=steps)) == (
-        "`step_8` (m.py:8), from `step_7` (m.py:7), from 6 more calls, from `step_0` (m.py:0)"
-    )
-    assert wording.called_from(replace(finding, called_from=())) == ""
-
-
-def test_modules_that_call_each_other_in_one_file_need_no_word(rich: Diagnosis) -> None:
-    path = rich.findings[0].location.path
-    called = replace(rich.findings[0], function="Block.forward", called_from=(Caller(path, 3, "Net.forward"),))
-    assert wording.called_from(called) == ""
-    assert wording.called_from(called, always=True) == f"`Net.forward` ({path}:3)"
-    elsewhere = replace(called, called_from=(Caller("other.py", 3, "Net.forward"),))
-    assert wording.called_from(elsewhere) == "`Net.forward` (other.py:3)"

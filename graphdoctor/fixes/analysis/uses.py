@@ -28,11 +28,11 @@ def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
         if bounded is not None and set(bound) == {assign, bounded}:
             inside = set(walk(bounded))
             return [node for node in read if node not in inside]
-    if not _is_last(assign, bound, read, function, editor):
+    found = _until_next(assign, bound, read, function, editor)
+    if found is None:
         lines = ", ".join(str(editor.location(b).line) for b in bound)
         raise Refuse(f"`{target.value}` is assigned more than once (lines {lines})")
-    own = set(walk(assign.value))
-    return [node for node in read if node not in own and editor.location(node) > editor.location(assign)]
+    return found
 
 
 def _bounded_by(assign: cst.Assign, name: str, editor: Editor) -> cst.Assign | None:
@@ -46,21 +46,37 @@ def _bounded_by(assign: cst.Assign, name: str, editor: Editor) -> cst.Assign | N
     return inner if isinstance(inner, cst.Assign) else None
 
 
-def _is_last(
+def _until_next(
     assign: cst.Assign,
     bound: Sequence[cst.CSTNode],
     read: Sequence[cst.Name],
     function: cst.FunctionDef,
     editor: Editor,
-) -> bool:
-    """Whether all that is read after ``assign`` is what it binds: it always runs, and nothing binds the name again."""
-    line = editor.parent(assign)
-    if line is None or editor.parent(line) is not function.body:
-        return False
+) -> Sequence[cst.Name] | None:
+    """What reads the name after ``assign``, up to the next assignment to it and in that.
+
+    None unless both always run, one after the other.
+    """
     here = editor.location(assign)
     later = [other for other in bound if other is not assign and editor.location(other) > here]
+    end = min(later, key=editor.location, default=None)
+    if not all(_always_runs(one, function, editor) for one in (assign, *later)):
+        return None
     # What an inner function reads is what the name has when that runs.
-    return not later and all(editor.function_of(node) is function and not _is_deferred(node, editor) for node in read)
+    if any(editor.function_of(node) is not function or _is_deferred(node, editor) for node in read):
+        return None
+    own = set(walk(assign.value))
+    after = [node for node in read if node not in own and editor.location(node) > here]
+    if not isinstance(end, cst.Assign):
+        return after
+    line, last = editor.location(end).line, set(walk(end.value))
+    return [node for node in after if node in last or editor.location(node).line < line]
+
+
+def _always_runs(bound: cst.CSTNode, function: cst.FunctionDef, editor: Editor) -> bool:
+    """Whether ``bound`` is an assignment on a line of the body of ``function``."""
+    line = editor.parent(bound)
+    return isinstance(bound, cst.Assign) and line is not None and editor.parent(line) is function.body
 
 
 def _is_deferred(node: cst.CSTNode, editor: Editor) -> bool:

@@ -48,6 +48,19 @@ def is_written_in(scope: cst.CSTNode, base: str, editor: Editor) -> bool:
     return any(_writes(node, base, editor) for node in walk(scope))
 
 
+def is_changed_in(scope: cst.CSTNode, base: str, editor: Editor) -> bool:
+    """Whether code in ``scope`` changes the tensor ``base``, or a part of it, in place."""
+    changed: list[cst.CSTNode] = []
+    for node in walk(scope):
+        if type(node) is cst.Call:
+            changed += [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "out"]
+            if isinstance(node.func, cst.Attribute) and node.func.attr.value.endswith("_"):
+                changed.append(node.func.value)
+        elif type(node) is cst.AugAssign or (type(node) is cst.AssignTarget and type(node.target) is cst.Subscript):
+            changed.append(node.target)
+    return any(_stands_for(part, base, editor) for node in changed for part in walk(node))
+
+
 def _writes(node: cst.CSTNode, base: str, editor: Editor) -> bool:
     # A look at the type is ten times as fast as ``isinstance`` of libcst's abstract base classes.
     if type(node) is cst.Call:

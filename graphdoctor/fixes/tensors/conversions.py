@@ -14,6 +14,7 @@ from graphdoctor.fixes.branches.branch import branch_of, rewrite_any
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.imports import import_edit
+from graphdoctor.fixes.proof.aliasing import is_changed_in
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO
 from graphdoctor.model.findings import Known
@@ -48,13 +49,16 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         if isinstance(hit.event, Convert):
             only_tensor(receiver, hit.event.value, editor)
         kind, text = Types(editor, hit).kind(receiver), _number_text(receiver, editor)
-        if called(call) == "int":
+        read = tensor_of(editor.value(receiver))
+        to_whole = called(call) == "int" and (read is None or read.dtype != "int")
+        if to_whole:
             unhandled(call, editor)
+            text = text.removesuffix(".clone()")
             text = f"{text}.long()" if kind == "bool" else f"torch.trunc({text})"
             kind = "tensor"
         followed = kind or "tensor"
         flow, known = _followed(hit, editor, lambda flow: flow.follow(call, text, followed))
-        reason = f"{_KEPT} {_NOT_FINITE}" if called(call) == "int" else _KEPT
+        reason = f"{_KEPT} {_NOT_FINITE}" if to_whole else _KEPT
         return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason, known=(*known, "zero_gradients"))
     except Refuse as refusal:
         return Refusal(f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.")
@@ -177,9 +181,23 @@ def _number_text(receiver: cst.BaseExpression, editor: Editor) -> str:
 
 
 def _tensor_text(receiver: cst.BaseExpression, editor: Editor) -> str:
-    """The tensor without its history, as the number had none."""
+    """The tensor without its history, as the number had none, and a copy where the tensor may be written to."""
     text = editor.operand(receiver)
-    return text if text.endswith((".detach()", ".data")) else f"{text}.detach()"
+    text = text if text.endswith((".detach()", ".data")) else f"{text}.detach()"
+    return f"{text}.clone()" if _may_be_written(receiver, editor) else text
+
+
+def _may_be_written(receiver: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``receiver`` is, or is a part of, a tensor that the class or the function around it changes in place."""
+    place = receiver
+    while isinstance(place, cst.Subscript):
+        place = place.value
+    place = assigned(place, editor) or place
+    if not isinstance(place, (cst.Name, cst.Attribute)):
+        return False
+    kind = cst.ClassDef if isinstance(place, cst.Attribute) else cst.FunctionDef
+    scope = next((outer for outer in editor.ancestors(receiver) if isinstance(outer, kind)), None)
+    return scope is not None and is_changed_in(scope, editor.code(place), editor)
 
 
 def _receiver(call: cst.Call) -> cst.BaseExpression | None:

@@ -23,6 +23,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.loops.by_number import choice
+from graphdoctor.fixes.tensors import moved_writes
 from graphdoctor.fixes.tensors import number_functions as functions
 from graphdoctor.fixes.tensors import number_parts as parts
 from graphdoctor.fixes.tensors.returned_numbers import helper_of
@@ -101,10 +102,8 @@ class Flow:
             self._comparison(user, node, text)
         elif isinstance(user, cst.Match):
             self.branch(user)
-        elif isinstance(user, cst.Slice):
-            self.edits += parts.part(node, text, self.editor)
-        elif isinstance(user, cst.Index):
-            self._replace(*parts.element(node, text, self.hit, self.editor))
+        elif isinstance(user, (cst.Slice, cst.Index)):
+            self.edits += [e for e in moved_writes.placed(node, text, self.hit, self.editor) if e not in self.edits]
         elif isinstance(user, cst.BooleanOperation):
             raise Refuse("Python's and/or of the number gives one of its operands")
         else:

@@ -21,7 +21,7 @@ from graphdoctor.model.labels import explanation, is_offered
 from graphdoctor.model.runs import Break, DynamicRun
 from graphdoctor.report import comparison, module_tree, optional_checks, varied, wording
 from graphdoctor.report.escaping import printable
-from graphdoctor.report.excerpt import source_lines
+from graphdoctor.report.excerpt import called_from, source_lines
 from graphdoctor.report.failure import failure
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.html import source_view
@@ -230,6 +230,7 @@ def environment() -> Environment:
         against=against,
         advise=advise,
         source_lines=source_lines,
+        called_from=called_from,
         module_rows=module_tree.rows,
         identity=id,
         pieces=pieces,

@@ -20,7 +20,7 @@ from graphdoctor.model.labels import explanation, is_offered, label
 from graphdoctor.report import optional_checks, varied, wording
 from graphdoctor.report.comparison import change_title, not_compared
 from graphdoctor.report.escaping import printable
-from graphdoctor.report.excerpt import source_lines
+from graphdoctor.report.excerpt import called_from, source_lines
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.gfm import bullets, code, escape, fence, folded, prose, table, titled
 from graphdoctor.report.markdown import run
@@ -194,11 +194,11 @@ def _findings(title: str, findings: Iterable[Finding], code_url: str) -> str:
 
 def _finding(finding: Finding, detail: Detail, code_url: str) -> str:
     title = f"{_linked(finding, code_url)} {escape(finding.rule)} {prose(finding.message)}"
-    called_from = wording.called_from(finding)
+    calls = called_from(finding)
     source = "\n".join(f"{line.number:>5} | {line.text}".rstrip() for line in source_lines(finding))
     parts = [
         fence(source, "python") if source else "",
-        f"**Called from:** {prose(called_from, _PROSE)}" if called_from else "",
+        f"**Called from:** {prose(calls, _PROSE)}" if calls else "",
         f"**Why:** {prose(finding.why, _PROSE)}" if finding.why else "",
         f"**Help:** {prose(finding.suggestion, _PROSE)}" if finding.suggestion else "",
         _fix(finding, detail),

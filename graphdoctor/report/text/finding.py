@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.model.labels import explanation, is_offered, label, not_verified, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, width
-from graphdoctor.report.excerpt import marked_line
+from graphdoctor.report.excerpt import called_from, marked_line
 from graphdoctor.report.text.paint import SEVERITY_STYLES, Paint, cut, hanging
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ class Findings:
         if self._look.verbose and finding.status not in ("static-only", "not-reached"):
             yield from self._remark("run", wording.status(finding), gutter)
         yield from self._remark("allowed", finding.allowed, gutter)
-        called_from = wording.called_from(finding, always=self._look.verbose)
-        if self._is_new(finding, f"{finding.location.path} {finding.function} {called_from}"):
-            yield from self._remark("called from", called_from, gutter)
+        calls = called_from(finding, always=self._look.verbose)
+        if self._is_new(finding, f"{finding.location.path} {finding.function} {calls}"):
+            yield from self._remark("called from", calls, gutter)
         if self._is_new(finding, finding.why):
             why = finding.why if self._look.verbose else _SENTENCE.split(one_line(finding.why))[0]
             yield from self._remark("why", why, gutter)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphdoctor.static.domain.program import ClassInfo
+from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import (
     Class,
     Const,
@@ -22,6 +23,7 @@ from graphdoctor.static.domain.values import (
     SkippedDefault,
     Tensor,
     TorchModule,
+    Unknown,
     Value,
 )
 
@@ -30,6 +32,17 @@ def fits(value: Value, wanted: Value) -> bool | None:
     """``isinstance(value, wanted)``; None where that is not known."""
     check = _CHECKS.get(type(wanted))
     return None if check is None else check(value, wanted)
+
+
+def rarely_fits(value: Value, wanted: Value) -> bool:
+    """Whether ``isinstance(value, wanted)`` may be true, and rarely is in compiled code: what is rather a number is no
+    tensor, as for ``flag: Union[bool, Tensor]``, and what may be anything no array.
+    """
+    if wanted == External("numpy.ndarray"):
+        return isinstance(value, Unknown)
+    first = options(value)[0]
+    is_number = isinstance(first, PythonValue) and first.kind in ("bool", "int", "float")
+    return is_number and wanted == External("torch.Tensor")
 
 
 def union(a: Value, b: Value) -> Seq | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
-from graphdoctor.static.domain.instance_checks import fits
+from graphdoctor.static.domain.instance_checks import fits, rarely_fits
 from graphdoctor.static.domain.value_functions import is_tensor, join, narrowed_to, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
@@ -74,7 +74,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
     if verdict is None:
         verdict = _beside_arrays(interpreter, test, branch)
     sample = sample_of(value) if verdict is None else verdict
-    if sample is None and (_asks_for_a_rare_tensor(interpreter, test) or _asks_for_an_array(interpreter, test)):
+    if sample is None and _asks_for_a_rare_kind(interpreter, test):
         sample = False
     return Answer(verdict, sample, is_tensor(value))
 
@@ -83,25 +83,14 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
 _LAYOUTS = frozenset(("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_nested"))
 
 
-def _asks_for_a_rare_tensor(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
-    """Whether ``test`` asks if a tensor is sparse or the like, or if a number is one: ``flag: Union[bool, Tensor]``."""
+def _asks_for_a_rare_kind(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
+    """Whether ``test`` asks if a tensor is sparse or the like, or if a value is of a class that it rarely is of."""
     if type(test) is cst.Attribute and test.attr.value in _LAYOUTS:
         asked = expressions.evaluate(interpreter, test.value)
         return not any(isinstance(option, Tensor) and option.sparse for option in options(asked))
     if type(test) is not cst.Call or not _is_isinstance(test) or type(test.args[0].value) is not cst.Name:
         return False
-    asked, kind = (expressions.evaluate(interpreter, arg.value) for arg in test.args)
-    first = options(asked)[0]
-    is_number = isinstance(first, PythonValue) and first.kind in ("bool", "int", "float")
-    return is_number and isinstance(kind, External) and kind.qualname == "torch.Tensor"
-
-
-def _asks_for_an_array(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
-    """Whether ``test`` asks if a value of which nothing is known is an array. Compiled code gets tensors, mostly."""
-    if type(test) is not cst.Call or not _is_isinstance(test) or type(test.args[0].value) is not cst.Name:
-        return False
-    asked, kind = (expressions.evaluate(interpreter, arg.value) for arg in test.args)
-    return type(asked) is Unknown and kind == External("numpy.ndarray")
+    return rarely_fits(*(expressions.evaluate(interpreter, arg.value) for arg in test.args))
 
 
 def _beside_arrays(interpreter: Interpreter, test: cst.BaseExpression, branch: cst.CSTNode | None) -> bool | None:
@@ -116,7 +105,7 @@ def _beside_arrays(interpreter: Interpreter, test: cst.BaseExpression, branch: c
         return None
     value = expressions.evaluate(interpreter, asked)
     assumed = isinstance(value, Tensor) and not value.is_known and not value.numpy
-    unknown = type(value) is Unknown and interpreter.frame.compiled and not _asks_for_an_array(interpreter, test)
+    unknown = type(value) is Unknown and interpreter.frame.compiled and not _asks_for_a_rare_kind(interpreter, test)
     if not assumed and not unknown:
         return None
     with interpreter.path(muted=True):

@@ -118,7 +118,7 @@ def test_dropping_the_call_is_unsafe(make: Any) -> None:
         ("return x[x.argmax().item()]", ".item", INDEX),
         ("return range(x.max().item())", ".item", INDEX),
         ("s = x.max().item()\nreturn range(s)", ".item", INDEX),
-        ("s = x.max().item()\ns = 1\nreturn x * s", ".item", "`s` is assigned more than once (lines 6, 7)."),
+        ("s = x.max().item()\ns += 1\nreturn x * s", ".item", "`s` is assigned more than once (lines 6, 7)."),
         ("s = x.max().item()\nif x.sum() < 3:\n    s = 3.0\nreturn x / s", ".item", "`s` is assigned more than once (lines 6, 8)."),
         ("s = x.max().item()\nreturn x / max(s, s + 1)", ".item", INDEX),
         ("s = x.max().item()\nreturn x.clamp(0, s)", ".item", INDEX),
@@ -191,7 +191,7 @@ def test_a_number_that_is_only_stored(make: Any, runner: Any, read: str, is_kept
         assert case.refusal(keep_tensor) == "The value is stored where other code may read it."
         return
     after = case.after(keep_tensor)
-    assert "        m = x.detach()\n        self.last = m.clone()\n" in after
+    assert "        m = x.detach().clone()\n        self.last = m.clone()\n" in after
     net = runner.load(after).Net()
     net(torch.tensor(2.0))
     assert net.last == 2

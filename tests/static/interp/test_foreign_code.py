@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from graphdoctor.lint.engine import analyse
+from graphdoctor.model.findings import Finding
 from graphdoctor.static.domain.events import Call, Import, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor
 
@@ -135,3 +139,44 @@ def test_a_tensor_or_a_type_that_is_not_known_may_be_a_tensor(events, other):
         """
     )
     assert [e.value.is_known for e in asked(found)] == [True]
+
+
+CONVERTED = """
+from numbers import Number
+
+import numpy as np
+import torch
+
+
+def converted(y):
+    {}
+
+
+class Net(torch.nn.Module):
+    def forward(self, x: torch.Tensor, batch):
+        return x + converted(batch.y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("if isinstance(y, (list, tuple)):\n        y = np.asarray(y)\n    return np.empty_like(y, dtype=y.dtype)", []),
+        ("return converted(np.asanyarray(y)).item() if isinstance(y, np.number | np.bool_ | Number) else y", []),
+        ("return np.asarray(y).item() if isinstance(y, str | int) else y", []),
+        ("y = np.asarray(y)\n    return np.empty_like(y, dtype=y.dtype)", ["GD213"]),
+    ],
+)
+def test_what_is_not_known_is_rather_no_array(tmp_path: Path, body: str, found: list[str]) -> None:
+    assert [f.rule for f in _found(CONVERTED.format(body), tmp_path)] == found
+
+
+def test_what_asks_for_an_array_first_is_possible(tmp_path: Path) -> None:
+    body = "if isinstance(y, np.ndarray) and issubclass(y.dtype.type, np.number):\n        print(y)\n    return y"
+    assert [(f.rule, f.confidence) for f in _found(CONVERTED.format(body), tmp_path)] == [("GD101", "possible")]
+
+
+def _found(source: str, folder: Path) -> tuple[Finding, ...]:
+    file = folder / "net.py"
+    file.write_text(source)
+    return analyse([(file, "net.py")]).findings
