@@ -7,6 +7,7 @@ from lsprotocol.types import CodeDescription, Diagnostic, DiagnosticSeverity, Ra
 from graphdoctor.lsp.positions import Positions
 from graphdoctor.model.findings import Finding
 from graphdoctor.report import gfm
+from graphdoctor.report.excerpt import called_from
 from graphdoctor.report.wording import gb_link
 from graphdoctor.static.rule import Rule
 
@@ -22,10 +23,12 @@ _SEVERITIES = {
 def diagnostic(finding: Finding, positions: Positions, docs: str | None) -> Diagnostic:
     """``finding`` for the client. ``docs`` is the address of the documentation site."""
     link = page(finding, docs)
+    calls = called_from(finding)
+    way = f"\ncalled from: {calls}" if calls else ""
     help_ = f"\nhelp: {finding.suggestion}" if finding.suggestion else ""
     return Diagnostic(
         range=span(finding, positions),
-        message=finding.message + help_,
+        message=finding.message + way + help_,
         severity=_SEVERITIES[finding.severity],
         code=finding.rule,
         code_description=CodeDescription(link) if link else None,

@@ -259,6 +259,7 @@ def test_what_breaks_in_a_helper_is_shown_there(play: Play) -> None:
         assert await editor.open(file, CALLS) == []
         # It is shown in the file on disk, and stays when an editor opens that.
         assert await editor.answer(helper) == ["GD101"]
+        assert "called from: `" in editor.diagnostics[helper.as_uri()][0].message
         assert await editor.open(helper, SHOWN) == ["GD101"]
         actions = await editor.actions(helper, types.Range(types.Position(1, 4), types.Position(1, 4)))
         after = applied(SHOWN, actions["Fix GD101 print-in-graph"])

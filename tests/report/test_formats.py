@@ -36,7 +36,7 @@ def hostile_comparison(hostile: Diagnosis, compared: Diagnosis) -> Diagnosis:
     return replace(hostile, findings=findings, comparison=bad)
 
 
-@pytest.mark.parametrize("name", ("text", "markdown", "html", "sarif", "json"))
+@pytest.mark.parametrize("name", ("text", "markdown", "html", "sarif", "json", "github-review"))
 def test_a_report_says_from_where_the_code_is_called(rich: Diagnosis, name: str) -> None:
     assert any(caller.path == "train.py" for finding in rich.findings for caller in finding.called_from)
     assert "train.py" in render(rich, name)

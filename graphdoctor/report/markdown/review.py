@@ -16,6 +16,7 @@ from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, printable, visible
+from graphdoctor.report.excerpt import called_from
 from graphdoctor.report.gfm import escape, fence, prose
 from graphdoctor.report.problems import problems
 from graphdoctor.report.repository import from_repository, is_absolute
@@ -94,6 +95,8 @@ def _piece(changes: list[str], number: int) -> Suggestion | None:
 def _comment(finding: Finding, shown: Finding) -> dict[str, Any]:
     """``shown`` is ``finding`` with every text visible; places and code come from ``finding``."""
     parts = [f"**{escape(shown.rule)} {escape(shown.name)}** {prose(shown.message)}"]
+    if calls := called_from(shown):
+        parts.append(f"Called from {prose(calls)}.")
     if shown.suggestion:
         parts.append(prose(shown.suggestion, 1000))
     piece = suggestion(finding)

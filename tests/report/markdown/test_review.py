@@ -22,6 +22,7 @@ def test_comments(rich: Diagnosis) -> None:
     assert first["body"].endswith(
         '```suggestion\n        if not torch.compiler.is_compiling():\n            print("input", x.shape)\n```'
     )
+    assert "Called from <code>Model.forward</code> (train.py:7)." in data["comments"][1]["body"]
     assert len(data["comments"]) == sum(finding.status != "refuted" for finding in rich.findings)
 
 
