@@ -24,7 +24,9 @@ from graphdoctor.syntax.walk import walk
 
 _COMPILING = "torch.compiler.is_compiling()"
 #: Functions that make a tensor of what they are given, or of one value.
-_MADE_OF_ARGUMENT = ("tensor", "as_tensor", "BoolTensor", "IntTensor", "LongTensor", "full_like")
+_MADE_OF_ARGUMENT = ("tensor", "as_tensor", "full_like")
+#: Classes of tensors: a list is what they hold, while a number is how much.
+_MADE_OF_LIST = ("Tensor", "BoolTensor", "FloatTensor", "IntTensor", "LongTensor")
 _MADE_OF_ONE = {"ones": True, "ones_like": True, "zeros": False, "zeros_like": False}
 
 
@@ -142,7 +144,8 @@ def _truth(value: cst.BaseExpression | None) -> bool | None:
             return _MADE_OF_ONE[called(value)]
         if called(value) in _MADE_OF_ARGUMENT and value.args:
             return _truth(value.args[-1 if called(value) == "full_like" else 0].value)
-        return None
+        is_list = len(value.args) == 1 and isinstance(value.args[0].value, (cst.List, cst.Tuple))
+        return _truth(value.args[0].value) if is_list and called(value) in _MADE_OF_LIST else None
     if isinstance(value, (cst.List, cst.Tuple)):
         found = {_truth(element.value) for element in value.elements}
         return found.pop() if len(found) == 1 else None

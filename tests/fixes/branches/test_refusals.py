@@ -160,6 +160,8 @@ TABLE: list[Row] = [
      (cst.Attribute, "self.ready"), BOOL, "`ready` is not shown to be set once and for all."),
     (take_as_set, FLAG + "if self.ready:\n            return x\n        self.ready.copy_(x.any())\n", (cst.Attribute, "self.ready"), BOOL,
      "`ready` is set to what data decides."),
+    (take_as_set, FLAG + "if self.ready:\n            return x\n        self.ready.data.copy_(torch.BoolTensor(1))\n",
+     (cst.Attribute, "self.ready"), BOOL, "`ready` is set to what data decides."),
     (take_as_set, FLAG + "if self.ready:\n            return x\n        [*self.ready, x] = x\n", (cst.Attribute, "self.ready"), BOOL,
      "`ready` is set to what data decides."),
     (take_as_set, FLAG + "if self.ready:\n            return x\n        if len(x) > 3:\n            self.ready.fill_(1)\n",
