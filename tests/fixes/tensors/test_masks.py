@@ -220,6 +220,35 @@ def largest(dtype: str, reduction: str) -> str:
     )
 
 
+ROWS = """\
+import torch
+
+
+def f(x: torch.Tensor, y: torch.Tensor):
+    dist = torch.cdist(x, x)
+    same = y[:, None] == y[None]
+    losses = []
+    for i in range(len(x)):
+        losses.append((dist[i][same[i]].max() - dist[i][same[i] == 0].min() + 9).relu())
+    return torch.stack(losses).mean()
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 2), torch.tensor([0, 0, 1, 2]))
+"""
+
+
+def test_a_row_of_a_mask_needs_no_name(fixed: Any, runner: Any) -> None:
+    import torch
+
+    after = fixed(ROWS, unsafe=True).text
+    assert "dist[i], -torch.inf).max()" in after and "dist[i], torch.inf).min()" in after
+    x, y = torch.rand(4, 2), torch.tensor([0, 0, 1, 2])
+    expected = runner.eager(ROWS, x, y)
+    torch.testing.assert_close(runner.eager(after, x, y), expected)
+    torch.testing.assert_close(runner.compiled(after, x, y, fullgraph=True).value, expected)
+
+
 @pytest.mark.parametrize("reduction", ["max", "amin"])
 def test_the_largest_of_whole_numbers_is_a_whole_number(fixed: Any, runner: Any, reduction: str) -> None:
     import torch
