@@ -41,8 +41,12 @@ def count_in_buffer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if len(starts) != 1:
         return Refusal(f"`__init__` does not set `{name}` to a number.")
     for node in walk(owner):
-        if isinstance(node, cst.Attribute) and editor.code(node) == name and not _may_be_tensor(node, editor):
-            raise Refuse(f"line {editor.location(node).line} needs `{name}` as a Python number")
+        if isinstance(node, cst.Attribute) and editor.code(node) == name:
+            if not _may_be_tensor(node, editor):
+                raise Refuse(f"line {editor.location(node).line} needs `{name}` as a Python number")
+            if isinstance(editor.parent(node), (cst.Assign, cst.Return)):
+                # `old = self.step` would be the tensor that `self.step += 1` changes.
+                raise Refuse(f"line {editor.location(node).line} keeps `{name}` as it is there")
     if isinstance(starts[0].value, cst.Integer):
         for node in walk(owner):
             if isinstance(node, cst.AugAssign) and editor.code(node.target) == name and _makes_fraction(node, editor):

@@ -48,6 +48,15 @@ def is_written_in(scope: cst.CSTNode, base: str, editor: Editor) -> bool:
     return any(_writes(node, base, editor) for node in walk(scope))
 
 
+def is_changed_in(scope: cst.CSTNode, base: str, editor: Editor) -> bool:
+    """Whether code in ``scope`` changes the tensor ``base`` in place; binding it anew is none."""
+    return any(
+        _writes(node, base, editor)
+        for node in walk(scope)
+        if not (type(node) is cst.AssignTarget and editor.code(node.target) == base)
+    )
+
+
 def _writes(node: cst.CSTNode, base: str, editor: Editor) -> bool:
     # A look at the type is ten times as fast as ``isinstance`` of libcst's abstract base classes.
     if type(node) is cst.Call:

@@ -16,6 +16,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.imports import import_edit
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO
+from graphdoctor.fixes.tensors.number_parts import copied
 from graphdoctor.model.findings import Known
 from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.domain.value_functions import tensor_of
@@ -105,7 +106,7 @@ def keep_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("The list is not made by a plain call of tolist().")
     flow = Flow(hit, editor)
     flow.sequence(call)
-    edit = editor.replace(call, _tensor_text(call.func.value, editor))
+    edit = editor.replace(call, copied(_tensor_text(call.func.value, editor), call, editor))
     return FixPlan((*editor.torch_import(call), edit, *flow.edits), "unsafe", _KEPT)
 
 

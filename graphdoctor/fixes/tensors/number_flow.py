@@ -290,7 +290,7 @@ class Flow:
     def _returned(self, node: cst.BaseExpression, text: str, kind: Kind) -> None:
         """The function returns a tensor, and all code of the file that calls it goes on with one."""
         helper = helper_of(node, self.hit.place, self.editor)
-        self._replace(node, text)
+        self._replace(node, parts.copied(text, node, self.editor))
         self.edits += helper.edits
         for call, written in helper.calls:
             self.written[call] = written
@@ -341,7 +341,7 @@ class Flow:
             rest = ", ".join(self.editor.code(a.value if a.keyword is None else a).rstrip(", ") for a in call.args[1:])
             self._replace(call, f"{tight(text)}.clone()" + (f".to({rest})" if rest else ""))
         elif name == "append" and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
-            self._replace(node, text)
+            self._replace(node, parts.copied(text, node, self.editor))
             self._list_name(call.func.value)
         elif name == "append" and is_only_appended(call.func, self.editor):
             self._replace(node, f"{tight(text)}.clone()")
@@ -360,7 +360,7 @@ class Flow:
             # A copy: the tensor may be one that is changed in place. Arithmetic has made a new one.
             self._replace(node, text if isinstance(node, cst.BinaryOperation) else f"{tight(text)}.clone()")
             return
-        self._replace(node, text)
+        self._replace(node, parts.copied(text, node, self.editor))
         for use in self._uses(user, kind):
             self.follow(use, use.value, kind)
 

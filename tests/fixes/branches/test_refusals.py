@@ -120,6 +120,8 @@ TABLE: list[Row] = [
      "The class has no `__init__` that calls the one of nn.Module."),
     (count_in_buffer, INIT + "        self.n = first()\n" + FORWARD + "        self.n += 1\n", (cst.Attribute, "self.n"),
      UNKNOWN, "`__init__` does not set `self.n` to a number."),
+    (count_in_buffer, INIT + "        self.n = 0\n" + FORWARD + "        n = self.n\n        self.n += 1\n        return x * n\n",
+     (cst.Attribute, "self.n"), UNKNOWN, "Line 10 keeps `self.n` as it is there."),
     (count_in_buffer, INIT + "        self.n = 1\n" + FORWARD + "        self.n *= 0.9\n", (cst.Attribute, "self.n"),
      UNKNOWN, "Line 10 makes a fraction of `self.n`, which starts as an int."),
     (count_in_buffer, INIT + "        self.n = 1\n" + FORWARD + "        self.n /= 2\n", (cst.Attribute, "self.n"),

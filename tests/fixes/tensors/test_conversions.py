@@ -191,7 +191,58 @@ def test_a_number_that_is_only_stored(make: Any, runner: Any, read: str, is_kept
         assert case.refusal(keep_tensor) == "The value is stored where other code may read it."
         return
     after = case.after(keep_tensor)
-    assert "        m = x.detach()\n        self.last = m.clone()\n" in after
+    assert "        m = x.detach().clone()\n        self.last = m.clone()\n" in after
     net = runner.load(after).Net()
     net(torch.tensor(2.0))
     assert net.last == 2
+
+
+KEPT = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("step", torch.tensor(3.0))
+
+    def read(self):
+        return self.step.item()
+
+    def forward(self, x):
+        {body}
+
+
+def value_of(t: torch.Tensor):
+    return t.item()
+
+
+def f(x: torch.Tensor):
+    return Net()(x)
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(3),)
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "old = self.step.item(); self.step += 1; return x * old",
+        "old = float(self.step); self.step.mul_(0.5); return x + old",
+        "old = self.read(); self.step += 1; return x * old",
+        "old = value_of(self.step); self.step += 1; return x * old",
+        "y = x.clone(); first = y[0].item(); y[0] = 7; return y * first",
+        "y = x.clone(); first = y.tolist(); y += 1; return y * first[1]",
+        "y = x.clone(); kept = []; kept.append(y[0].item()); y.zero_(); return torch.tensor(kept) + y",
+    ],
+)
+def test_a_number_stays_as_it_was_when_its_tensor_changes(fixed: Any, runner: Any, body: str) -> None:
+    import torch
+
+    text = KEPT.format(body=body.replace("; ", "\n        "))
+    after = fixed(text, unsafe=True).text
+    assert after != text and ".clone()" in after.replace("x.clone()", "")
+    x = torch.rand(3)
+    torch.testing.assert_close(runner.eager(after, x), runner.eager(text, x))
