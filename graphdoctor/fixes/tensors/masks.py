@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.conditions import receiver
 from graphdoctor.fixes.analysis.mask_shape import spread
 from graphdoctor.fixes.analysis.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
 from graphdoctor.fixes.analysis.uses import uses
@@ -119,11 +119,11 @@ def _reduced(name: str, mask: str, tensor: str, dtype: str | None) -> str:
     if name in _NEUTRAL:
         return f"torch.where({mask}, {tensor}, {_NEUTRAL[name]}).{name}()"
     if name == "mean":
-        return f"(torch.where({mask}, {tensor}, 0).sum() / {tight(mask)}.expand_as({tensor}).sum())"
+        return f"(torch.where({mask}, {tensor}, 0).sum() / {receiver(mask)}.expand_as({tensor}).sum())"
     if dtype == "bool":
         raise Refuse(f"`{name}` of what a mask selects has no form with the full shape")
     is_max = name in ("max", "amax")
-    limit = f"torch.iinfo({tight(tensor)}.dtype).{'min' if is_max else 'max'}"
+    limit = f"torch.iinfo({receiver(tensor)}.dtype).{'min' if is_max else 'max'}"
     neutral = limit if dtype == "int" else f"{'-' if is_max else ''}torch.inf"
     return f"torch.where({mask}, {tensor}, {neutral}).{name}()"
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import Conditions, negate, tight
+from graphdoctor.fixes.analysis.conditions import Conditions, negate, receiver, tight
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root
@@ -115,7 +115,7 @@ class Flow:
         kind: Kind = "bool" if name.startswith("is") else "tensor"
         if kind == "tensor":
             self.has_math = True
-            first = f"{tight(first)}.double()" if self.wide else first
+            first = f"{receiver(first)}.double()" if self.wide else first
         self.follow(call, f"torch.{functions.MATH[name]}({first}{rest})", kind)
 
     def number(self, use: cst.Name) -> None:
@@ -231,7 +231,7 @@ class Flow:
         """A number in the message of an error that the number decides, which is raised in eager alone."""
         if not isinstance(node, cst.Name) or not parts.is_raised(node, set(self._names), self.editor):
             return isinstance(node, cst.Name) and node in self._chained  # In an assert that is rewritten.
-        self._replace(node, f"{tight(text)}.item()")
+        self._replace(node, f"{receiver(text)}.item()")
         return True
 
     def _guarded(self, statement: cst.Expr, node: cst.BaseExpression, text: str) -> None:

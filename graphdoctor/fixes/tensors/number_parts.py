@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.conditions import receiver, tight
 from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.analysis.types import is_tensor_like, may_be_array
 from graphdoctor.fixes.analysis.uses import uses
@@ -110,7 +110,7 @@ def element(node: cst.CSTNode, text: str, hit: Hit, editor: Editor) -> tuple[cst
         raise Refuse(ARGUMENT)
     check_unchanged_view(subscript, editor)
     at = sum(isinstance(part, cst.Slice) for part in parts[: parts.index(index)])
-    code = f"{tight(text)}.long().reshape(1)"
+    code = f"{receiver(text)}.long().reshape(1)"
     texts = [code if part is index else editor.module.code(part).rstrip() for part in parts]
     return subscript, f"{editor.code(subscript.value)}[{', '.join(texts)}].squeeze({at})"
 

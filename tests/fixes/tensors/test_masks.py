@@ -220,6 +220,27 @@ def largest(dtype: str, reduction: str) -> str:
     )
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x[~m].mean()",
+        "x.masked_select(~m).mean()",
+        "x * x[~m[:, 0]].numel()",
+        "x * all(~m[0])",
+        "x * (1 + float(~m[0, 0]))",
+    ],
+)
+def test_the_opposite_of_a_mask_is_not_that_of_its_sum(fixed: Any, runner: Any, body: str) -> None:
+    """``~m.sum()`` is another number than ``(~m).sum()``."""
+    import torch
+
+    text = f"import torch\n\n\ndef f(x: torch.Tensor):\n    m = x > 0\n    return {body}\n\n\ncompiled = torch.compile(f)\n"
+    after = fixed(text, unsafe=True).text
+    assert after != text and "_dynamo.config" not in after
+    for x in (torch.tensor([[-1.0, 2], [3, -4]]), torch.tensor([[-1.0, -2], [3, 4]]), -torch.ones(2, 2)):
+        torch.testing.assert_close(runner.eager(after, x), runner.eager(text, x))
+
+
 ROWS = """\
 import torch
 
