@@ -45,6 +45,8 @@ def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         tested = [found for found in tested if not _is_of_python(operands[found[0]], hit, editor)]
     if len(tested) != 1:
         raise Refuse("the branch does not test one flag of the module")
+    if isinstance(editor.parent(branch), cst.If):
+        raise Refuse("the branch on the flag is one of a longer chain")
     number, flag, is_negated = tested[0]
     if not any(node is hit.place for node in walk(operands[number])):
         raise Refuse("the branch tests more than a flag of the module")
@@ -65,7 +67,7 @@ def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         edits.append(editor.insert_before(branch, text))
         either = f"{_COMPILING} or {editor.code(operands[number])}"
         edits.append(editor.replace(operands[number], f"({either})" if others else either))
-    elif branch.orelse is not None or editor.code(branch).startswith("elif"):
+    elif branch.orelse is not None:
         raise Refuse("the branch on the flag has another side")
     else:
         edits.append(editor.insert_before(branch, text + "el"))

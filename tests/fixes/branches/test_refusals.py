@@ -46,6 +46,8 @@ NO_MATCH = "The number decides a branch; torch.where does not fit: "
 TABLE: list[Row] = [
     # torch.cond.
     (choose_with_cond, "y = 1 if x.sum() > 0 else 2", TERNARY, BOOL, "This is no choice between two sides."),
+    (choose_with_cond, "if n:\n    y = x\nelif x.sum() > 0:\n    y = g(x)\nelse:\n    y = g(-x)", (cst.Call, "x.sum"), BOOL,
+     "The condition is one of a longer chain."),
     (choose_with_cond, "if x > 0:\n    return g(x)\nreturn h(x)", IF, Tensor("bool", 1),
      "The condition is not shown to be one bool of a tensor."),
     (choose_with_cond, "if x.sum() > 0:\n    y = g(x)\nelse:\n    z = g(x)", IF, BOOL,
@@ -168,6 +170,8 @@ TABLE: list[Row] = [
      "`ready` is set to what data decides."),
     (take_as_set, FLAG + "if self.ready:\n            return x\n        if len(x) > 3:\n            self.ready.fill_(1)\n",
      (cst.Attribute, "self.ready"), BOOL, "A later call than the first may be the one that sets `ready`."),
+    (take_as_set, FLAG + "if x is None:\n            x = 1\n        elif self.ready:\n            return x\n        self.ready.fill_(1)\n",
+     (cst.Attribute, "self.ready"), BOOL, "The branch on the flag is one of a longer chain."),
     (take_as_set, FLAG + "if not self.ready:\n            self.ready.fill_(1)\n        else:\n            x = x + 1\n",
      (cst.Attribute, "self.ready"), BOOL, "The branch on the flag has another side."),
     # Conditions.

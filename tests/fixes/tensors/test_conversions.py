@@ -246,3 +246,10 @@ def test_a_number_stays_as_it_was_when_its_tensor_changes(fixed: Any, runner: An
     assert after != text and ".clone()" in after.replace("x.clone()", "")
     x = torch.rand(3)
     torch.testing.assert_close(runner.eager(after, x), runner.eager(text, x))
+
+
+def test_code_that_a_number_reaches_from_two_sides_is_changed_once(fixed: Any) -> None:
+    body = "n = self.step.item()\n        return x * min(0.99, (1 + n) / (10 + n))"
+    (finding,) = [f for f in fixed(KEPT.format(body=body)).findings if f.rule == "GD211" and f.location.line == 13]
+    assert finding.fix is not None and "torch.where" in finding.fix.diff
+    assert len(finding.fix.edits) == len(set(finding.fix.edits))
