@@ -241,6 +241,33 @@ def test_the_opposite_of_a_mask_is_not_that_of_its_sum(fixed: Any, runner: Any, 
         torch.testing.assert_close(runner.eager(after, x), runner.eager(text, x))
 
 
+@pytest.mark.parametrize(
+    ("statement", "copies"),
+    [
+        ("y[m] = torch.sign(y[m]) * torch.log(y[m].abs() + 1)", True),
+        ("y[m] = y[m] * w[m]", True),
+        ("y[m] **= 2", True),
+        ("y[m] *= 3", False),
+        ("y[m] = 1 - y[m]", False),
+    ],
+)
+def test_what_gradients_need_is_not_written_over(fixed: Any, runner: Any, statement: str, copies: bool) -> None:
+    import torch
+
+    text = (
+        "import torch\n\n\ndef f(x: torch.Tensor, w: torch.Tensor):\n    y = x.clone()\n    m = y.abs() > 1\n"
+        f"    {statement}\n    return y\n\n\ncompiled = torch.compile(f)\n"
+    )
+    after = fixed(text, unsafe=True).text
+    assert "y.copy_(torch.where(m, " in after and ("y.clone()" in after) == copies
+    found = []
+    for source in (text, after):
+        x, w = (torch.tensor([[-2.0, 0.5], [3.0, 1.5]], requires_grad=True) for _ in range(2))
+        runner.eager(source, x, w).sum().backward()
+        found.append(x.grad)
+    torch.testing.assert_close(*found)
+
+
 ROWS = """\
 import torch
 
