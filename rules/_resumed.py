@@ -19,9 +19,10 @@ def computes_nothing(event: Event) -> bool:
     """Whether the graph ended before ``event``, and nothing after that, up to the end of the function, computes.
 
     Dynamo keeps no code of a graph without operations, and so no guards: what changes there compiles nothing again.
+    Where the graph ends in some calls only, as with a log every hundred steps, the others are compiled as a whole.
     """
     function, last = function_named(event), event.site.resumed
-    if function is None or not isinstance(last, (cst.SimpleStatementLine, cst.If)):
+    if function is None or not event.site.resumes or not isinstance(last, (cst.SimpleStatementLine, cst.If)):
         return False
     # A loop goes back to what stands before.
     loops = [loop for kind in (cst.For, cst.While) for loop in find(function.body, kind)]

@@ -94,7 +94,15 @@ def _severities_and_compilations(tmp_path: Path, text: str) -> tuple[list[str], 
         ("", "self.n += 1; return x * 3", "Outer().run", ["warning"], _CALLS),
         ("", 'self.seen["n"] += 1; return x * 3', "Store().add", ["info"], 2),
         ("(nn.Module)", "x.sum().item(); self.n += 1; return x * 3", "Store()", ["warning"], 1 + _CALLS),
-        # Where a break comes on some paths only, nothing is known.
+        # The graph ends in some calls only: the others are compiled as a whole.
+        (
+            "(nn.Module)",
+            "y = x * 3; if self.n % 4 == 0: print(1); self.n += 1; return y",
+            "Store()",
+            ["warning"],
+            _CALLS,
+        ),
+        # Where a break comes on some paths only, nothing is known of a plain object.
         ("", "z = 0 if torch.is_grad_enabled() else x.sum().item(); self.n += 1; return x * 3", "Net()", [], _CALLS),
         ("", "if not torch.is_grad_enabled(): print(x); self.n += 1; return x * 3", "Net()", [], _CALLS),
         ("", "self.told(x); self.n += 1; return x * 3", "Net()", [], _CALLS),

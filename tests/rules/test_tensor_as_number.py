@@ -102,6 +102,25 @@ def test_an_entry_of_a_batch_that_bounds_a_slice_is_rather_a_number(tmp_path, co
     assert [f.location.line for f in analyse([(file, file.name)]).findings if f.rule == "GD215"] == lines
 
 
+LENGTHS = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x, sizes):
+        lengths = (x > 0.5).sum(-1)
+        counts = sizes * 2
+        return [row[:n] for row, n in zip(x, lengths)], x[: counts[0]]
+"""
+
+
+def test_lengths_that_the_code_computes_are_no_numbers_of_an_argument(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(LENGTHS)
+    found = [f for f in analyse([(file, file.name)]).findings if f.rule == "GD215"]
+    assert [(f.location.line, "`n`" in f.message) for f in found] == [(8, True)]
+
+
 @pytest.mark.parametrize(
     ("index", "cost"),
     [

@@ -85,6 +85,7 @@ def load(folder: Path, mode: str) -> Snapshot | None:
 def compare(expected: Snapshot, actual: Snapshot, scaled: bool = False) -> Difference:
     """Compare leaf by leaf; NaN equals NaN. ``scaled``: the absolute tolerance grows with a leaf's largest number."""
     largest, where = 0.0, None
+    actual = _with_numbers(expected, actual)
     missing = next((name for name in expected if name not in actual), None)
     extra = next((name for name in actual if name not in expected), None)
     if missing or extra:
@@ -95,6 +96,20 @@ def compare(expected: Snapshot, actual: Snapshot, scaled: bool = False) -> Diffe
             largest = max(largest, difference)
             where = where or (f"{name}: {reason}" if reason else None)
     return Difference(largest, where)
+
+
+def _with_numbers(expected: Snapshot, actual: Snapshot) -> Snapshot:
+    """``actual`` with numbers where compiled code returns arrays without dimensions for them.
+
+    A ``numpy.float64`` is a float of Python, and torch.compile returns each scalar of numpy as an array.
+    """
+
+    def as_expected(name: str, leaf: Any) -> tuple[str, Any]:
+        number = name.removesuffix(pytree.OF_NUMPY)
+        is_scalar = number != name and isinstance(leaf, torch.Tensor) and leaf.ndim == 0
+        return (number, leaf.item()) if is_scalar and _is_number(expected.get(number)) else (name, leaf)
+
+    return dict(as_expected(name, leaf) for name, leaf in actual.items())
 
 
 def _leaf(a: Any, b: Any, scaled: bool) -> tuple[float, str | None]:

@@ -84,7 +84,7 @@ class Conditions:
         assert isinstance(test, cst.Call)
         argument, method = test.args[0].value, f"{called(test)}()"
         if self.types.kind(argument) is not None:
-            return f"{tight(self.number_free(argument))}.{method}"
+            return f"{receiver(self.number_free(argument))}.{method}"
         if isinstance(argument, (cst.GeneratorExp, cst.ListComp)):
             self._check_repeatable(argument)
             every = self.editor.module.tree.code_for_node(argument.for_in).strip()
@@ -227,6 +227,11 @@ def tight(text: str) -> str:
     tight = tight or bool(node.lpar)
     is_invert = isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.BitInvert)
     return text if tight or is_invert else f"({text})"
+
+
+def receiver(text: str) -> str:
+    """``text`` as what a method is called on: ``~m.sum()`` would be the opposite of the sum."""
+    return f"({text})" if isinstance(cst.parse_expression(text), cst.UnaryOperation) else tight(text)
 
 
 def conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:

@@ -27,11 +27,11 @@ def spread(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, edito
     text, other = editor.code(mask), editor.code(tensor)
     if _same_shape(mask, tensor, hit, editor):
         return text
-    inside = text if isinstance(mask, (cst.Name, cst.Attribute)) else f"({text})"
+    inside = text if isinstance(mask, (cst.Name, cst.Attribute, cst.Subscript)) else f"({text})"
     of_tensor, of_mask = _ranks(hit)
     if of_tensor is not None and of_mask is not None and of_tensor > of_mask:
         return f"{inside}[..., {', '.join(['None'] * (of_tensor - of_mask))}]"
-    named = _named(mask)
+    named = _named(mask, editor)
     if named is None or not (isinstance(tensor, (cst.Name, cst.Attribute)) or _is_row(tensor, editor)):
         raise Refuse(f"`{text}` is not shown to have the shape of `{other}`; give both a name")
     return f"{inside}[(...,) + (None,) * ({other}.ndim - {editor.code(named)}.ndim)]"
@@ -45,14 +45,14 @@ def _is_row(node: cst.BaseExpression, editor: Editor) -> bool:
     return all(i is not None and (isinstance(i, cst.Integer) or is_number(i, editor)) for i in indices)
 
 
-def _named(mask: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What has a name, and as many dimensions as the mask: ``labels`` of ``labels == 1``."""
+def _named(mask: cst.BaseExpression, editor: Editor) -> cst.BaseExpression | None:
+    """What has a name, and as many dimensions as the mask: ``labels`` of ``labels == 1``, ``same[i]``."""
     if isinstance(mask, cst.UnaryOperation) and isinstance(mask.operator, cst.BitInvert):
-        return _named(mask.expression)
+        return _named(mask.expression, editor)
     if isinstance(mask, cst.Comparison) and len(mask.comparisons) == 1:
         right = mask.comparisons[0].comparator
-        return _named(mask.left) if isinstance(_literal(right), (cst.Integer, cst.Float)) else None
-    return mask if isinstance(mask, (cst.Name, cst.Attribute)) else None
+        return _named(mask.left, editor) if isinstance(_literal(right), (cst.Integer, cst.Float)) else None
+    return mask if isinstance(mask, (cst.Name, cst.Attribute)) or _is_row(mask, editor) else None
 
 
 def _same_shape(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, editor: Editor) -> bool:

@@ -26,6 +26,8 @@ def choose_with_cond(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     branch = branch_of(hit.place, editor)
     if not isinstance(branch, cst.If) or isinstance(branch.orelse, cst.If):
         return Refusal("This is no choice between two sides.")
+    if isinstance(editor.parent(branch), cst.If):
+        raise Refuse("the condition is one of a longer chain")
     condition = Conditions(editor, hit).split(branch.test)
     if condition.python or not condition.scalar:
         raise Refuse("the condition is not shown to be one bool of a tensor")

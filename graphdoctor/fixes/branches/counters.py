@@ -11,6 +11,8 @@ from graphdoctor.fixes.analysis.conditions import Conditions
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -39,8 +41,16 @@ def count_in_buffer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if len(starts) != 1:
         return Refusal(f"`__init__` does not set `{name}` to a number.")
     for node in walk(owner):
-        if isinstance(node, cst.Attribute) and editor.code(node) == name and not _may_be_tensor(node, editor):
-            raise Refuse(f"line {editor.location(node).line} needs `{name}` as a Python number")
+        if isinstance(node, cst.Attribute) and editor.code(node) == name:
+            if not _may_be_tensor(node, editor):
+                raise Refuse(f"line {editor.location(node).line} needs `{name}` as a Python number")
+            if isinstance(editor.parent(node), (cst.Assign, cst.Return)):
+                # `old = self.step` would be the tensor that `self.step += 1` changes.
+                raise Refuse(f"line {editor.location(node).line} keeps `{name}` as it is there")
+    if isinstance(starts[0].value, cst.Integer):
+        for node in walk(owner):
+            if isinstance(node, cst.AugAssign) and editor.code(node.target) == name and _makes_fraction(node, editor):
+                raise Refuse(f"line {editor.location(node).line} makes a fraction of `{name}`, which starts as an int")
     attribute = name.removeprefix("self.")
     kept = editor.location(starts[0].targets[0])
     for target in editor.every(cst.AssignTarget):
@@ -87,6 +97,18 @@ def _may_be_tensor(node: cst.Attribute, editor: Editor) -> bool:
     while isinstance(outer, cst.BinaryOperation):
         outer = editor.parent(outer)
     return isinstance(outer, (cst.AssignTarget, cst.AugAssign, cst.Assign, cst.Return))
+
+
+def _makes_fraction(change: cst.AugAssign, editor: Editor) -> bool:
+    """Whether ``/=``, or ``+=`` with a float: in place, a tensor of whole numbers cannot take what that gives."""
+    if isinstance(change.operator, cst.DivideAssign):
+        return True
+    fractions = (cst.Float, cst.Divide)
+    kinds = {
+        type(o.value).__name__ if isinstance(o, Const) else getattr(o, "kind", None) or getattr(o, "dtype", None)
+        for o in options(editor.value(change.value))
+    }
+    return "float" in kinds or any(isinstance(node, fractions) for node in walk(change.value))
 
 
 def _sets_number(target: cst.AssignTarget, attribute: str, owner: cst.ClassDef, editor: Editor) -> bool:

@@ -24,7 +24,9 @@ from graphdoctor.syntax.walk import walk
 
 _COMPILING = "torch.compiler.is_compiling()"
 #: Functions that make a tensor of what they are given, or of one value.
-_MADE_OF_ARGUMENT = ("tensor", "as_tensor", "BoolTensor", "IntTensor", "LongTensor", "full_like")
+_MADE_OF_ARGUMENT = ("tensor", "as_tensor", "full_like")
+#: Classes of tensors: a list is what they hold, while a number is how much.
+_MADE_OF_LIST = ("Tensor", "BoolTensor", "FloatTensor", "IntTensor", "LongTensor")
 _MADE_OF_ONE = {"ones": True, "ones_like": True, "zeros": False, "zeros_like": False}
 
 
@@ -43,6 +45,8 @@ def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         tested = [found for found in tested if not _is_of_python(operands[found[0]], hit, editor)]
     if len(tested) != 1:
         raise Refuse("the branch does not test one flag of the module")
+    if isinstance(editor.parent(branch), cst.If):
+        raise Refuse("the branch on the flag is one of a longer chain")
     number, flag, is_negated = tested[0]
     if not any(node is hit.place for node in walk(operands[number])):
         raise Refuse("the branch tests more than a flag of the module")
@@ -63,7 +67,7 @@ def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         edits.append(editor.insert_before(branch, text))
         either = f"{_COMPILING} or {editor.code(operands[number])}"
         edits.append(editor.replace(operands[number], f"({either})" if others else either))
-    elif branch.orelse is not None or editor.code(branch).startswith("elif"):
+    elif branch.orelse is not None:
         raise Refuse("the branch on the flag has another side")
     else:
         edits.append(editor.insert_before(branch, text + "el"))
@@ -142,7 +146,8 @@ def _truth(value: cst.BaseExpression | None) -> bool | None:
             return _MADE_OF_ONE[called(value)]
         if called(value) in _MADE_OF_ARGUMENT and value.args:
             return _truth(value.args[-1 if called(value) == "full_like" else 0].value)
-        return None
+        is_list = len(value.args) == 1 and isinstance(value.args[0].value, (cst.List, cst.Tuple))
+        return _truth(value.args[0].value) if is_list and called(value) in _MADE_OF_LIST else None
     if isinstance(value, (cst.List, cst.Tuple)):
         found = {_truth(element.value) for element in value.elements}
         return found.pop() if len(found) == 1 else None

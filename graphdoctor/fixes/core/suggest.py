@@ -60,7 +60,8 @@ def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) ->
         diff = of_edits(editor.path, editor.module.text, plan.edits)
     except ValueError:
         return Fix("manual", "Two parts of the rewrite would change the same code.")
-    return Fix(plan.safety, plan.reason, plan.edits, diff, known=_known(plan))
+    # A number may be followed to the same code from two sides: what applies edits may refuse one that comes twice.
+    return Fix(plan.safety, plan.reason, tuple(dict.fromkeys(plan.edits)), diff, known=_known(plan))
 
 
 def _known(plan: FixPlan) -> tuple[Known, ...]:

@@ -49,16 +49,24 @@ def is_written_in(scope: cst.CSTNode, base: str, editor: Editor) -> bool:
 
 
 def is_changed_in(scope: cst.CSTNode, base: str, editor: Editor) -> bool:
-    """Whether code in ``scope`` changes the tensor ``base``, or a part of it, in place."""
-    changed: list[cst.CSTNode] = []
-    for node in walk(scope):
-        if type(node) is cst.Call:
-            changed += [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "out"]
-            if isinstance(node.func, cst.Attribute) and node.func.attr.value.endswith("_"):
-                changed.append(node.func.value)
-        elif type(node) is cst.AugAssign or (type(node) is cst.AssignTarget and type(node.target) is cst.Subscript):
-            changed.append(node.target)
-    return any(_stands_for(part, base, editor) for node in changed for part in walk(node))
+    """Whether code in ``scope`` changes the tensor ``base`` in place; giving it as an argument, or its name to
+    something else, is no change."""
+    return any(_stands_for(n, base, editor) for node in walk(scope) for part in _changed(node) for n in walk(part))
+
+
+def _changed(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The expressions whose tensor ``node`` changes: ``y`` of ``y.add_(1)``, ``y += 1`` and ``y[0] = 1``."""
+    if type(node) is cst.Call:
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value.endswith("_"):
+            yield node.func.value
+        yield from (a.value for a in node.args if a.keyword is not None and a.keyword.value == "out")
+    elif type(node) is cst.AugAssign:
+        yield node.target
+    elif type(node) is cst.AssignTarget:
+        targets: list[cst.BaseExpression] = [node.target]
+        if isinstance(node.target, (cst.Tuple, cst.List)):
+            targets = [element.value for element in node.target.elements]
+        yield from (t.value for t in targets if isinstance(t, (cst.Subscript, cst.Attribute)))
 
 
 def _writes(node: cst.CSTNode, base: str, editor: Editor) -> bool:

@@ -14,9 +14,9 @@ from graphdoctor.fixes.branches.branch import branch_of, rewrite_any
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.imports import import_edit
-from graphdoctor.fixes.proof.aliasing import is_changed_in
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO
+from graphdoctor.fixes.tensors.number_parts import copied
 from graphdoctor.model.findings import Known
 from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.domain.value_functions import tensor_of
@@ -53,7 +53,6 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         to_whole = called(call) == "int" and (read is None or read.dtype != "int")
         if to_whole:
             unhandled(call, editor)
-            text = text.removesuffix(".clone()")
             text = f"{text}.long()" if kind == "bool" else f"torch.trunc({text})"
             kind = "tensor"
         followed = kind or "tensor"
@@ -109,7 +108,7 @@ def keep_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("The list is not made by a plain call of tolist().")
     flow = Flow(hit, editor)
     flow.sequence(call)
-    edit = editor.replace(call, _tensor_text(call.func.value, editor))
+    edit = editor.replace(call, copied(_tensor_text(call.func.value, editor), call, editor))
     return FixPlan((*editor.torch_import(call), edit, *flow.edits), "unsafe", _KEPT)
 
 
@@ -181,23 +180,9 @@ def _number_text(receiver: cst.BaseExpression, editor: Editor) -> str:
 
 
 def _tensor_text(receiver: cst.BaseExpression, editor: Editor) -> str:
-    """The tensor without its history, as the number had none, and a copy where the tensor may be written to."""
+    """The tensor without its history, as the number had none."""
     text = editor.operand(receiver)
-    text = text if text.endswith((".detach()", ".data")) else f"{text}.detach()"
-    return f"{text}.clone()" if _may_be_written(receiver, editor) else text
-
-
-def _may_be_written(receiver: cst.BaseExpression, editor: Editor) -> bool:
-    """Whether ``receiver`` is, or is a part of, a tensor that the class or the function around it changes in place."""
-    place = receiver
-    while isinstance(place, cst.Subscript):
-        place = place.value
-    place = assigned(place, editor) or place
-    if not isinstance(place, (cst.Name, cst.Attribute)):
-        return False
-    kind = cst.ClassDef if isinstance(place, cst.Attribute) else cst.FunctionDef
-    scope = next((outer for outer in editor.ancestors(receiver) if isinstance(outer, kind)), None)
-    return scope is not None and is_changed_in(scope, editor.code(place), editor)
+    return text if text.endswith((".detach()", ".data")) else f"{text}.detach()"
 
 
 def _receiver(call: cst.Call) -> cst.BaseExpression | None:

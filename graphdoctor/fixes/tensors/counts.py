@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.conditions import receiver
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called, calls, is_pure
 from graphdoctor.fixes.analysis.uses import uses
@@ -205,4 +205,4 @@ def _check_kept(node: cst.BaseExpression, editor: Editor) -> None:
 
 def _size_of_row(tensor: cst.BaseExpression, mask: cst.BaseExpression, editor: Editor) -> str:
     """How many numbers of ``tensor`` belong to one element of the mask."""
-    return f"{editor.operand(tensor)}.shape[{tight(editor.code(mask))}.ndim :].numel()"
+    return f"{editor.operand(tensor)}.shape[{receiver(editor.code(mask))}.ndim :].numel()"

@@ -7,7 +7,7 @@ zeros where nothing is selected, for then it was not called, or on nothing. Its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -53,11 +53,10 @@ def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return plan
     if not picking.count or any(type(node) is type(mask) and node.deep_equals(mask) for node in walk(value)):
         raise Refuse("what is called does not get what the mask selects, or reads the mask in another way")
-    function = editor.function_of(assign)
-    for name in sorted(names(value)):
-        bound = editor.assignments(function, name) if function is not None else ()
-        made = [a.value for a in bound if isinstance(a, cst.Assign)]
-        if any(isinstance(n, cst.Subscript) and names(mask) & _indices(n) for one in made for n in walk(one)):
+    beside = assign.value.visit(_Pick(mask, pick, bare=True))
+    assert isinstance(beside, cst.BaseExpression)
+    for name in sorted(names(beside)):
+        if any(isinstance(n, cst.Subscript) and names(mask) & _indices(n) for n in _sources(name, assign, editor)):
             raise Refuse(f"how many rows `{name}` has depends on the data")
     for call in calls(value):
         if called(call) in RANDOM or called(call) in _JOINS:
@@ -95,6 +94,19 @@ def _spread(target: _Target, editor: Editor) -> str:
     if of_tensor is None or of_mask is None:
         return f"{mask}[(...,) + (None,) * ({tensor}.ndim - {mask}.ndim)]"
     return f"{mask}[...{', None' * (of_tensor - of_mask)}]" if of_tensor > of_mask else mask
+
+
+def _sources(name: str, place: cst.CSTNode, editor: Editor) -> Iterator[cst.CSTNode]:
+    """The nodes of all that ``name`` is made from in the function around ``place``, step by step."""
+    function = editor.function_of(place)
+    waiting, seen = [name], {name}
+    while waiting and function is not None:
+        for bound in editor.assignments(function, waiting.pop()):
+            value = bound.iter if isinstance(bound, (cst.For, cst.CompFor)) else getattr(bound, "value", None)
+            if isinstance(value, cst.BaseExpression):
+                yield from walk(value)
+                waiting += names(value) - seen
+                seen |= names(value)
 
 
 def _indices(node: cst.Subscript) -> frozenset[str]:
@@ -170,11 +182,12 @@ def _is_everything(element: cst.BaseSlice) -> bool:
 
 
 class _Pick(cst.CSTTransformer):
-    """``x[m]`` becomes ``picked(x)``."""
+    """``x[m]`` becomes ``picked(x)``, or ``bare``, without what it picks from, ``picked``."""
 
-    def __init__(self, mask: cst.BaseExpression, pick: str) -> None:
+    def __init__(self, mask: cst.BaseExpression, pick: str, bare: bool = False) -> None:
         self.mask = mask
         self.pick = pick
+        self.bare = bare
         self.count = 0
 
     def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
@@ -182,6 +195,8 @@ class _Pick(cst.CSTTransformer):
         if index is None or not index.deep_equals(self.mask):
             return updated_node
         self.count += 1
+        if self.bare:
+            return cst.Name(self.pick)
         return cst.Call(cst.Name(self.pick), [cst.Arg(updated_node.value)])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.conditions import receiver
 from graphdoctor.fixes.analysis.mask_shape import spread
 from graphdoctor.fixes.analysis.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
 from graphdoctor.fixes.analysis.uses import uses
@@ -64,7 +64,52 @@ def written_back(statement: cst.Assign | cst.AugAssign, target: cst.Subscript, c
         if type(statement.operator) not in _OPERATORS:
             raise Refuse("what is selected is written back with an operator that has no plain form")
         value = f"{place} {_OPERATORS[type(statement.operator)]} {_in_parentheses(statement.value, value)}"
-    return f"{place}.copy_(torch.where({condition}, {value}, {place}))"
+    return f"{place}.copy_(torch.where({condition}, {_of_copy(value, target.value)}, {place}))"
+
+
+def _of_copy(value: str, place: cst.BaseExpression) -> str:
+    """``value`` of a copy of ``place``, which is written to, where gradients need it as it was: ``y.sin()``, ``y * w``.
+
+    What a mask selects was a copy.
+    """
+    node = cst.parse_expression(value)
+    needs = any(isinstance(n, cst.Call) or (isinstance(n, cst.BinaryOperation) and _keeps_both(n)) for n in walk(node))
+    changed = node.visit(_Copy(place)) if needs else node
+    return cst.Module([]).code_for_node(changed) if isinstance(changed, cst.CSTNode) else value
+
+
+def _keeps_both(node: cst.BinaryOperation) -> bool:
+    """Whether the gradient of an operand needs the other one, and neither is a plain number."""
+    is_number = any(isinstance(side, (cst.Integer, cst.Float)) for side in (node.left, node.right))
+    products = (cst.Multiply, cst.Divide)
+    return isinstance(node.operator, cst.Power) or (isinstance(node.operator, products) and not is_number)
+
+
+class _Copy(cst.CSTTransformer):
+    """``y`` becomes ``y.clone()``."""
+
+    def __init__(self, place: cst.BaseExpression) -> None:
+        self.place = place
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        return not node.deep_equals(self.place)
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        if original_node.deep_equals(self.place):
+            return _clone(updated_node)
+        # A label is no name.
+        return updated_node.with_changes(attr=original_node.attr)
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        return _clone(updated_node) if original_node.deep_equals(self.place) else updated_node
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        # Nor is a keyword.
+        return updated_node.with_changes(keyword=original_node.keyword)
+
+
+def _clone(node: cst.Name | cst.Attribute) -> cst.Call:
+    return cst.Call(cst.Attribute(node, cst.Name("clone")))
 
 
 def _is_added_to_each(statement: cst.Assign | cst.AugAssign, editor: Editor) -> bool:
@@ -119,11 +164,11 @@ def _reduced(name: str, mask: str, tensor: str, dtype: str | None) -> str:
     if name in _NEUTRAL:
         return f"torch.where({mask}, {tensor}, {_NEUTRAL[name]}).{name}()"
     if name == "mean":
-        return f"(torch.where({mask}, {tensor}, 0).sum() / {tight(mask)}.expand_as({tensor}).sum())"
+        return f"(torch.where({mask}, {tensor}, 0).sum() / {receiver(mask)}.expand_as({tensor}).sum())"
     if dtype == "bool":
         raise Refuse(f"`{name}` of what a mask selects has no form with the full shape")
     is_max = name in ("max", "amax")
-    limit = f"torch.iinfo({tight(tensor)}.dtype).{'min' if is_max else 'max'}"
+    limit = f"torch.iinfo({receiver(tensor)}.dtype).{'min' if is_max else 'max'}"
     neutral = limit if dtype == "int" else f"{'-' if is_max else ''}torch.inf"
     return f"torch.where({mask}, {tensor}, {neutral}).{name}()"
 

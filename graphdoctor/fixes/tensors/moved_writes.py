@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.conditions import receiver
 from graphdoctor.fixes.analysis.types import is_number, is_tensor_like
 from graphdoctor.fixes.branches.loop_steps import is_place
 from graphdoctor.fixes.core.editor import Editor
@@ -62,7 +62,7 @@ def _moved_write(bound: cst.BaseExpression, hit: Hit, editor: Editor) -> Edit | 
         positions = f"({positions}).long()"
     texts = [positions if each is window else editor.module.code(each).rstrip() for each in parts]
     editor.torch_import(statement)
-    return editor.replace(statement, f"{tensor}[{', '.join(texts)}] = {tight(editor.code(value))}.to({tensor})")
+    return editor.replace(statement, f"{tensor}[{', '.join(texts)}] = {receiver(editor.code(value))}.to({tensor})")
 
 
 def _written_element(read: cst.BaseExpression, text: str, hit: Hit, editor: Editor) -> Edit | None:
@@ -84,11 +84,11 @@ def _written_element(read: cst.BaseExpression, text: str, hit: Hit, editor: Edit
     if not is_number(statement.value, editor):
         if not is_tensor_like(statement.value, editor) or names(statement.value) & names(read):
             raise Refuse(f"`{value}` is neither shown to be a number nor a tensor")
-        value = f"{tight(value)}.to({tensor})" if isinstance(statement, cst.Assign) else value
+        value = f"{receiver(value)}.to({tensor})" if isinstance(statement, cst.Assign) else value
     # What is written lines up with the dimensions behind the first.
     place = f"{tensor}.movedim({at}, 0)" if at else tensor
     sign = "=" if isinstance(statement, cst.Assign) else editor.module.tree.code_for_node(statement.operator).strip()
-    return editor.replace(statement, f"{place}[{tight(text)}.reshape(1)] {sign} {value}")
+    return editor.replace(statement, f"{place}[{receiver(text)}.reshape(1)] {sign} {value}")
 
 
 def _target(statement: cst.CSTNode | None) -> cst.Subscript | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import Conditions, negate, tight
+from graphdoctor.fixes.analysis.conditions import Conditions, negate, receiver, tight
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root
@@ -114,7 +114,7 @@ class Flow:
         kind: Kind = "bool" if name.startswith("is") else "tensor"
         if kind == "tensor":
             self.has_math = True
-            first = f"{tight(first)}.double()" if self.wide else first
+            first = f"{receiver(first)}.double()" if self.wide else first
         self.follow(call, f"torch.{functions.MATH[name]}({first}{rest})", kind)
 
     def number(self, use: cst.Name) -> None:
@@ -230,7 +230,7 @@ class Flow:
         """A number in the message of an error that the number decides, which is raised in eager alone."""
         if not isinstance(node, cst.Name) or not parts.is_raised(node, set(self._names), self.editor):
             return isinstance(node, cst.Name) and node in self._chained  # In an assert that is rewritten.
-        self._replace(node, f"{tight(text)}.item()")
+        self._replace(node, f"{receiver(text)}.item()")
         return True
 
     def _guarded(self, statement: cst.Expr, node: cst.BaseExpression, text: str) -> None:
@@ -289,7 +289,7 @@ class Flow:
     def _returned(self, node: cst.BaseExpression, text: str, kind: Kind) -> None:
         """The function returns a tensor, and all code of the file that calls it goes on with one."""
         helper = helper_of(node, self.hit.place, self.editor)
-        self._replace(node, text)
+        self._replace(node, parts.copied(text, node, self.editor))
         self.edits += helper.edits
         for call, written in helper.calls:
             self.written[call] = written
@@ -340,7 +340,7 @@ class Flow:
             rest = ", ".join(self.editor.code(a.value if a.keyword is None else a).rstrip(", ") for a in call.args[1:])
             self._replace(call, f"{tight(text)}.clone()" + (f".to({rest})" if rest else ""))
         elif name == "append" and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
-            self._replace(node, text)
+            self._replace(node, parts.copied(text, node, self.editor))
             self._list_name(call.func.value)
         elif name == "append" and is_only_appended(call.func, self.editor):
             self._replace(node, f"{tight(text)}.clone()")
@@ -359,7 +359,7 @@ class Flow:
             # A copy: the tensor may be one that is changed in place. Arithmetic has made a new one.
             self._replace(node, text if isinstance(node, cst.BinaryOperation) else f"{tight(text)}.clone()")
             return
-        self._replace(node, text)
+        self._replace(node, parts.copied(text, node, self.editor))
         for use in self._uses(user, kind):
             self.follow(use, use.value, kind)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import Conditions, tight
+from graphdoctor.fixes.analysis.conditions import Conditions, receiver, tight
 from graphdoctor.fixes.analysis.purity import called, calls, is_torch_function, root, words
 from graphdoctor.fixes.analysis.types import Kind, is_number, is_tensor_like
 from graphdoctor.fixes.core.editor import Editor
@@ -61,7 +61,7 @@ def of_builtin(
     if name == "round" and isinstance(call.args[1].value, cst.Integer):
         return f"torch.round({text}, decimals={editor.code(call.args[1].value)})"
     if name == "abs":
-        return f"{tight(text)}.abs()"
+        return f"{receiver(text)}.abs()"
     if name in ("max", "min") and len(call.args) == 2 and all(a.keyword is None for a in call.args):
         bound = next(a.value for a in call.args if a is not argument)
         if _is_plain(bound, tensors, editor):
@@ -73,7 +73,7 @@ def _bounded(call: cst.Call, text: str, bound: str, is_first: bool, editor: Edit
     """``max`` or ``min`` of the tensor ``text`` and a number. Beside NaN, Python gives back what stands first."""
     name = called(call)
     if is_first:
-        return f"{tight(text)}.clamp({'min' if name == 'max' else 'max'}={bound})"
+        return f"{receiver(text)}.clamp({'min' if name == 'max' else 'max'}={bound})"
     sign = ">" if name == "max" else "<"
     if text.isidentifier():
         return f"torch.where({text} {sign} {bound}, {text}, {bound})"
@@ -131,11 +131,11 @@ def beside(text: str, other: cst.BaseExpression, is_drawn: bool, is_computed: bo
     if tensor is None or not (is_drawn or is_computed):
         return text
     if isinstance(other, cst.Name) and tensor.dtype == "float" and (tensor.ndim == 0 if is_drawn else not tensor.ndim):
-        return f"{tight(text)}.to({other.value}.dtype)"
+        return f"{receiver(text)}.to({other.value}.dtype)"
     if not is_drawn or not _is_one_number(other, tensor, editor):
         return text
     editor.torch_import(other)
-    return f"{tight(text)}.to(torch.get_default_dtype())"
+    return f"{receiver(text)}.to(torch.get_default_dtype())"
 
 
 def _is_one_number(node: cst.BaseExpression, tensor: Tensor, editor: Editor) -> bool:
@@ -150,7 +150,7 @@ def _is_one_number(node: cst.BaseExpression, tensor: Tensor, editor: Editor) -> 
 
 def counted(text: str) -> str:
     """A tensor of bools as the number that Python counts with: two of them added are a bool in torch."""
-    return f"{tight(text)}.long()"
+    return f"{receiver(text)}.long()"
 
 
 def takes_tensor(call: cst.Call, argument: cst.Arg, position: int, tensors: Collection[str], editor: Editor) -> bool:

@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import tight
-from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.conditions import receiver, tight
+from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.analysis.types import is_tensor_like, may_be_array
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.branches.asserts import compiled_checks, constant_message, only_statement
 from graphdoctor.fixes.branches.loop_steps import is_place
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.core.scope import names, parameters
+from graphdoctor.fixes.proof.aliasing import is_changed_in
 from graphdoctor.fixes.tensors.other_forms import check_unchanged_view
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import Call
@@ -28,6 +29,8 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 ARGUMENT = "the number is an argument or an index, where a tensor may mean something else"
+#: Methods and attributes that give a part of a tensor, or the tensor itself.
+_VIEWS = words("T contiguous data detach flatten mT reshape squeeze t view")
 #: Reductions over the rows, and what the rows after the bound hold.
 _NEUTRAL = {"sum": "0", "mean": "0", "max": "-torch.inf", "amax": "-torch.inf", "min": "torch.inf", "amin": "torch.inf"}
 #: Formats that show a tensor in another way than its number.
@@ -51,6 +54,31 @@ def check_operand(other: cst.BaseExpression, tensors: Set[str], made: Set[cst.CS
     """Refuse arrays of numpy, but what is a tensor from now on: one of ``made``, or a name among ``tensors``."""
     if not names(other) & tensors and other not in made and may_be_array(other, editor):
         raise Refuse("the number is joined with an array of numpy, which takes no tensor")
+
+
+def copied(text: str, place: cst.CSTNode, editor: Editor) -> str:
+    """``text``, a tensor from ``place`` on, as a copy where it shares the memory of one that is changed in place.
+
+    ``old = self.step.detach()`` would be what ``self.step += 1`` changes on the next line. What a function returns of
+    its arguments may be changed by code that calls it.
+    """
+    node = cst.parse_expression(text)
+    while isinstance(node, (cst.Subscript, cst.Call, cst.Attribute)):
+        if isinstance(node, cst.Call):
+            if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _VIEWS:
+                return text
+            node = node.func.value
+        elif isinstance(node, cst.Subscript) or node.attr.value in _VIEWS:
+            node = node.value
+        else:
+            break
+    if not isinstance(node, (cst.Name, cst.Attribute)):
+        return text
+    function, base = editor.function_of(place), cst.Module([]).code_for_node(node)
+    scope = function if isinstance(node, cst.Name) else editor.module.tree
+    is_given = isinstance(editor.parent(place), cst.Return) and function is not None and base in parameters(function)
+    changes = scope is not None and is_changed_in(scope, base, editor)
+    return f"{text}.clone()" if is_given or changes else text
 
 
 def is_tensor(node: cst.BaseExpression, tensors: Set[str], made: Set[cst.CSTNode], editor: Editor) -> bool:
@@ -82,7 +110,7 @@ def element(node: cst.CSTNode, text: str, hit: Hit, editor: Editor) -> tuple[cst
         raise Refuse(ARGUMENT)
     check_unchanged_view(subscript, editor)
     at = sum(isinstance(part, cst.Slice) for part in parts[: parts.index(index)])
-    code = f"{tight(text)}.long().reshape(1)"
+    code = f"{receiver(text)}.long().reshape(1)"
     texts = [code if part is index else editor.module.code(part).rstrip() for part in parts]
     return subscript, f"{editor.code(subscript.value)}[{', '.join(texts)}].squeeze({at})"
 

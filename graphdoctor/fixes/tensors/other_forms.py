@@ -7,7 +7,7 @@ from typing import Literal
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.conditions import receiver, tight
 from graphdoctor.fixes.analysis.purity import called, is_torch_function
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.core.editor import Editor
@@ -67,7 +67,7 @@ def select_by_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         kind = _kind(element.slice, editor)
         text = editor.module.code(element.slice).rstrip()
         # Tensors of bytes are masks, and only 0-d ones of other small types are indices.
-        texts.append(f"{tight(text)}.long().reshape(1)" if kind == "tensor" else text)
+        texts.append(f"{receiver(text)}.long().reshape(1)" if kind == "tensor" else text)
         # The dimension that a plain number selects from is gone before tensors select.
         kinds += [] if kind == "number" else [kind]
     tensors = [n for n, kind in enumerate(kinds) if kind == "tensor"]

@@ -1,6 +1,7 @@
 from enum import Enum, IntEnum
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -43,6 +44,16 @@ def test_tolerance_depends_on_the_dtype() -> None:
     half, exact = torch.ones(1, dtype=torch.bfloat16), torch.ones(1, dtype=torch.float64)
     assert compare({"o": half}, {"o": half * 1.01}).where is None
     assert compare({"o": exact}, {"o": exact * 1.001}).where is not None
+
+
+def test_compiled_code_returns_a_scalar_of_numpy_as_an_array() -> None:
+    """A ``numpy.float64`` is a float of Python; a ``numpy.float32`` has the name of an array anyway."""
+    model = nn.Linear(1, 1)
+    eager = snapshot(Sample(model, ()), {"mean": np.mean([0.5, 1.0]), "sum": np.float32(2)})
+    compiled = snapshot(Sample(model, ()), {"mean": np.array(0.75), "sum": np.array(2, dtype=np.float32)})
+    other = snapshot(Sample(model, ()), {"mean": np.array(0.5), "sum": np.array(2, dtype=np.float32)})
+    assert compare(eager, compiled) == Difference(0.0)
+    assert compare(eager, other).where == "output['mean']: 0.75 and 0.5"
 
 
 def test_missing_and_new_leaves() -> None:

@@ -8,6 +8,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.branch import branch_of, rewrite_branch
+from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.static.rule import FixPlan
 from graphdoctor.syntax.walk import walk
 
@@ -32,6 +33,15 @@ def test_dispatch(make: Any, body: str, text: str) -> None:
     case = make(f"import torch\ndef f(x):\n    {body}\n", marker="x.any")
     plan = rewrite_branch(case.hit, case.editor)
     assert isinstance(plan, FixPlan) and any(text in edit.text for edit in plan.edits)
+
+
+@pytest.mark.parametrize("value", ["torch.tensor(True)", "torch.Tensor([True])", "torch.ones(1)"])
+def test_a_flag_that_the_first_call_sets(make: Any, value: str) -> None:
+    body = f"if self.ready:\n            return x\n        self.ready.data.copy_({value})\n        return -x"
+    case = make(
+        f"import torch\n\n\nclass Net:\n    def forward(self, x):\n        {body}\n", cst.Attribute, "self.ready"
+    )
+    assert "(self.ready != 0).all()" in case.after(take_as_set)
 
 
 @pytest.mark.parametrize(

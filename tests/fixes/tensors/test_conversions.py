@@ -195,3 +195,61 @@ def test_a_number_that_is_only_stored(make: Any, runner: Any, read: str, is_kept
     net = runner.load(after).Net()
     net(torch.tensor(2.0))
     assert net.last == 2
+
+
+KEPT = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("step", torch.tensor(3.0))
+
+    def read(self):
+        return self.step.item()
+
+    def forward(self, x):
+        {body}
+
+
+def value_of(t: torch.Tensor):
+    return t.item()
+
+
+def f(x: torch.Tensor):
+    return Net()(x)
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(3),)
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "old = self.step.item(); self.step += 1; return x * old",
+        "old = float(self.step); self.step.mul_(0.5); return x + old",
+        "old = self.read(); self.step += 1; return x * old",
+        "old = value_of(self.step); self.step += 1; return x * old",
+        "y = x.clone(); first = y[0].item(); y[0] = 7; return y * first",
+        "y = x.clone(); first = y.tolist(); y += 1; return y * first[1]",
+        "y = x.clone(); kept = []; kept.append(y[0].item()); y.zero_(); return torch.tensor(kept) + y",
+    ],
+)
+def test_a_number_stays_as_it_was_when_its_tensor_changes(fixed: Any, runner: Any, body: str) -> None:
+    import torch
+
+    text = KEPT.format(body=body.replace("; ", "\n        "))
+    after = fixed(text, unsafe=True).text
+    assert after != text and ".clone()" in after.replace("x.clone()", "")
+    x = torch.rand(3)
+    torch.testing.assert_close(runner.eager(after, x), runner.eager(text, x))
+
+
+def test_code_that_a_number_reaches_from_two_sides_is_changed_once(fixed: Any) -> None:
+    body = "n = self.step.item()\n        return x * min(0.99, (1 + n) / (10 + n))"
+    (finding,) = [f for f in fixed(KEPT.format(body=body)).findings if f.rule == "GD211" and f.location.line == 13]
+    assert finding.fix is not None and "torch.where" in finding.fix.diff
+    assert len(finding.fix.edits) == len(set(finding.fix.edits))

@@ -220,6 +220,83 @@ def largest(dtype: str, reduction: str) -> str:
     )
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x[~m].mean()",
+        "x.masked_select(~m).mean()",
+        "x * x[~m[:, 0]].numel()",
+        "x * all(~m[0])",
+        "x * (1 + float(~m[0, 0]))",
+    ],
+)
+def test_the_opposite_of_a_mask_is_not_that_of_its_sum(fixed: Any, runner: Any, body: str) -> None:
+    """``~m.sum()`` is another number than ``(~m).sum()``."""
+    import torch
+
+    text = f"import torch\n\n\ndef f(x: torch.Tensor):\n    m = x > 0\n    return {body}\n\n\ncompiled = torch.compile(f)\n"
+    after = fixed(text, unsafe=True).text
+    assert after != text and "_dynamo.config" not in after
+    for x in (torch.tensor([[-1.0, 2], [3, -4]]), torch.tensor([[-1.0, -2], [3, 4]]), -torch.ones(2, 2)):
+        torch.testing.assert_close(runner.eager(after, x), runner.eager(text, x))
+
+
+@pytest.mark.parametrize(
+    ("statement", "copies"),
+    [
+        ("y[m] = torch.sign(y[m]) * torch.log(y[m].abs() + 1)", True),
+        ("y[m] = y[m] * w[m]", True),
+        ("y[m] **= 2", True),
+        ("y[m] *= 3", False),
+        ("y[m] = 1 - y[m]", False),
+    ],
+)
+def test_what_gradients_need_is_not_written_over(fixed: Any, runner: Any, statement: str, copies: bool) -> None:
+    import torch
+
+    text = (
+        "import torch\n\n\ndef f(x: torch.Tensor, w: torch.Tensor):\n    y = x.clone()\n    m = y.abs() > 1\n"
+        f"    {statement}\n    return y\n\n\ncompiled = torch.compile(f)\n"
+    )
+    after = fixed(text, unsafe=True).text
+    assert "y.copy_(torch.where(m, " in after and ("y.clone()" in after) == copies
+    found = []
+    for source in (text, after):
+        x, w = (torch.tensor([[-2.0, 0.5], [3.0, 1.5]], requires_grad=True) for _ in range(2))
+        runner.eager(source, x, w).sum().backward()
+        found.append(x.grad)
+    torch.testing.assert_close(*found)
+
+
+ROWS = """\
+import torch
+
+
+def f(x: torch.Tensor, y: torch.Tensor):
+    dist = torch.cdist(x, x)
+    same = y[:, None] == y[None]
+    losses = []
+    for i in range(len(x)):
+        losses.append((dist[i][same[i]].max() - dist[i][same[i] == 0].min() + 9).relu())
+    return torch.stack(losses).mean()
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 2), torch.tensor([0, 0, 1, 2]))
+"""
+
+
+def test_a_row_of_a_mask_needs_no_name(fixed: Any, runner: Any) -> None:
+    import torch
+
+    after = fixed(ROWS, unsafe=True).text
+    assert "dist[i], -torch.inf).max()" in after and "dist[i], torch.inf).min()" in after
+    x, y = torch.rand(4, 2), torch.tensor([0, 0, 1, 2])
+    expected = runner.eager(ROWS, x, y)
+    torch.testing.assert_close(runner.eager(after, x, y), expected)
+    torch.testing.assert_close(runner.compiled(after, x, y, fullgraph=True).value, expected)
+
+
 @pytest.mark.parametrize("reduction", ["max", "amin"])
 def test_the_largest_of_whole_numbers_is_a_whole_number(fixed: Any, runner: Any, reduction: str) -> None:
     import torch

@@ -28,6 +28,7 @@ FORMS = {
     "one row": "i = p.item()\nx[i] = v.mean()\np += 1\nreturn x + i",
     "a number": "i = p.item()\nx[i] = 0.5\nx[i + 1] += 2\nreturn x",
     "a column": "i = int(p)\nx[:, i] = v[:, 0].double()\nx[:, i] *= v[:, 1]\nreturn x",
+    "a mask": "i = int(p)\nx[:, i] = ~(v[:, 0] > 0.5)\nreturn x",
     "a column of fewer dimensions": "i = int(p)\nx[:, i] = v.sum()\nreturn x",
 }  # fmt: skip
 

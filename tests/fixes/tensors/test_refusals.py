@@ -244,6 +244,8 @@ TABLE: list[Row] = [
      "`g(x[m].mean())` draws random numbers for each row, or joins the rows."),
     (call_with_all_rows, "m = x > 0\nd = y[m] * 2\nx[m] = x[m] + d", (cst.Subscript, "x[m]"), BOOL,
      "How many rows `d` has depends on the data."),
+    (call_with_all_rows, "m = x > 0\ni, d = (y[m] * 2).chunk(2)\nd = d.tanh()\nx[m] = x[m] + d", (cst.Subscript, "x[m]"), BOOL,
+     "How many rows `d` has depends on the data."),
     # Functions of numpy and math.
     (torch_math, "return x.sum()", CALL, UNKNOWN, "Torch has no function of this name for one tensor."),
     (torch_math, MATH + "    return math.sqrt(x, x)\n", CALL, UNKNOWN, "Torch has no function of this name for one tensor."),
