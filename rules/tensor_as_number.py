@@ -50,7 +50,13 @@ CALLS = ("range", "size")
 #: Arguments that are floats: a tensor is read there even when it is an input of the function.
 FLOAT_ARGUMENTS = (
     "add", "sub", "dropout", "leaky_relu", "tensor_split", "clamp", "clip", "addcmul", "addcdiv", "uniform_", "normal_",
-    "elu", "celu", "hardtanh", "threshold", "softplus", "bernoulli",
+    "elu", "celu", "hardtanh", "threshold", "softplus", "bernoulli", "softshrink", "hardshrink", "huber_loss",
+    "smooth_l1_loss", "margin_ranking_loss", "hinge_embedding_loss", "cosine_embedding_loss", "poisson_nll_loss",
+    "triplet_margin_loss", "multi_margin_loss", "cross_entropy", "normalize", "pairwise_distance", "cosine_similarity",
+    "scaled_dot_product_attention", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "instance_norm", "rms_norm",
+    "layer_norm", "batch_norm", "norm", "vector_norm", "dist", "cdist", "renorm", "renorm_", "nan_to_num", "isclose",
+    "logit", "sub_", "index_add", "index_add_", "cauchy_", "geometric_", "log_normal_", "fill_diagonal_", "trapezoid",
+    "addmm", "baddbmm",
 )  # fmt: skip
 
 #: Methods whose arguments are dimensions.

@@ -175,3 +175,47 @@ def test_a_whole_number_in_a_buffer_is_one_of_the_trace(
     file.write_text(COUNTED.format(body=body))
     assert [f.rule for f in analyse([(file, "net.py")]).findings if f.confidence != "possible"] == ["GD215"] * found
     assert splits(f"{file.read_text()}\nnet = Net()", "net", torch.rand(4, 8)) is found
+
+
+GIVEN = """
+import torch
+import torch.nn.functional as F
+
+
+@torch.compile(backend="eager")
+def f(x: torch.Tensor):
+    t = x.mean().abs()
+    n = (x[0] > -9).sum() // 2
+    return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "breaks"),
+    [
+        ("F.scaled_dot_product_attention(x[None], x[None], x[None], scale=t) + n", True),
+        ("F.cross_entropy(x, torch.zeros(4, dtype=torch.long), label_smoothing=t) + n", True),
+        ("F.pad(x, (1, 1), value=t) + n", True),
+        ("F.triplet_margin_loss(x, x + 1, x - 1, margin=t) + n", True),
+        ("F.normalize(x, p=t) + n", True),
+        ("F.normalize(x, eps=t) + n", False),
+        ("torch.histc(x, bins=4, min=t, max=t + 1) + n", True),
+        ("torch.nan_to_num(x, nan=t) + n", True),
+        ("torch.cdist(x, x, p=t) + n", True),
+        ("x.norm(t) + n", True),
+        ("x.std(correction=n) + t", True),
+        ("x.softmax(-1).multinomial(n) + t", True),
+        ("torch.fft.rfft(x, n) + t", True),
+        ("torch.lerp(x, x + 1, t) + n", False),
+        ("torch.addcdiv(x, x, x, value=t) + n", False),
+        ("x.addcdiv(x, x, value=t) + n", True),
+        ("torch.isclose(x, x * 1, atol=t) + n", True),
+    ],
+)
+def test_arguments_that_are_numbers(tmp_path: Path, splits: Callable[..., bool], code: str, breaks: bool) -> None:
+    import torch
+
+    file = tmp_path / "net.py"
+    file.write_text(GIVEN.format(code))
+    assert splits(GIVEN.format(code).replace('@torch.compile(backend="eager")', ""), "f", torch.rand(4, 4)) == breaks
+    assert {f.rule for f in analyse([(file, "net.py")]).findings} == ({"GD215"} if breaks else set())
