@@ -246,6 +246,11 @@ NUMBER_ARGS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] = {
     "addcmul": ((), ("value",)), "addcdiv": ((), ("value",)), "bernoulli": ((0,), ("p",)),
     "clamp": ((), ("min", "max")), "clip": ((), ("min", "max")), "exponential_": ((0,), ("lambd",)),
     "addmm": ((), ("alpha", "beta")), "baddbmm": ((), ("alpha", "beta")),
+    "addmv": ((), ("alpha", "beta")), "addr": ((), ("alpha", "beta")), "addbmm": ((), ("alpha", "beta")),
+    "rsub": ((), ("alpha",)), "diag": ((0,), ("diagonal",)), "diag_embed": ((0, 1, 2), ("offset", "dim1", "dim2")),
+    "rot90": ((0,), ("k",)), "movedim": ((0, 1), ("source", "destination")), "histc": ((0, 1, 2), ("bins", "min",
+    "max")), "nan_to_num": ((0, 1, 2), ("nan", "posinf", "neginf")), "renorm": ((0, 1, 2), ("p", "dim", "maxnorm")),
+    "geometric_": ((0,), ("p",)), "cauchy_": ((0, 1), ("median", "sigma")), "log_normal_": ((0, 1), ("mean", "std")),
     "as_strided": ((0, 1, 2), ("size", "stride", "storage_offset")), "select": ((1,), ("index",)),
 }  # fmt: skip
 
@@ -269,7 +274,15 @@ NUMBER_ARGS_FUNCTIONS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] 
     "nn.functional.softshrink": ((1,), ("lambd",)), "nn.functional.hardshrink": ((1,), ("lambd",)),
     "nn.functional.huber_loss": ((), ("delta",)), "nn.functional.smooth_l1_loss": ((), ("beta",)),
     "nn.functional.margin_ranking_loss": ((3,), ("margin",)), "linspace": ((2,), ("steps",)),
-    "logspace": ((2,), ("steps",)),
+    "logspace": ((2,), ("steps",)), "blackman_window": ((0,), ("window_length",)),
+    "bartlett_window": ((0,), ("window_length",)), "kaiser_window": ((0, 2), ("window_length", "beta")),
+    "vander": ((1,), ("N",)), "cdist": ((2,), ("p",)), "dist": ((2,), ("p",)), "isclose": ((2, 3), ("rtol", "atol")),
+    "nn.functional.normalize": ((1,), ("p",)), "nn.functional.cosine_similarity": ((3,), ("eps",)),
+    "nn.functional.triplet_margin_loss": ((3, 4), ("margin", "p")), "nn.functional.alpha_dropout": ((1,), ("p",)),
+    "nn.functional.cosine_embedding_loss": ((3,), ("margin",)), "nn.functional.cross_entropy": ((),
+    ("label_smoothing",)), "nn.functional.scaled_dot_product_attention": ((4,), ("dropout_p", "scale")),
+    **{f"fft.{name}": ((0, 1), ("n", "d")) for name in ("fftfreq", "rfftfreq")},
+    **{f"fft.{name}": ((1,), ("n",)) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
     **{
         f"nn.functional.conv{n}d": ((3, 4, 5, 6), ("stride", "padding", "dilation", "groups")) for n in (1, 2, 3)
     },
