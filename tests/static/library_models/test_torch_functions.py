@@ -186,3 +186,20 @@ def test_numbers_that_functions_ask_for_are_read(events, splits, call: str) -> N
     source = NUMBERS.format(call=call)
     assert splits(source, "f", torch.rand(3, 3), torch.tensor([3, 1, 2]))
     assert any(isinstance(e, Convert) for e in events(source))
+
+
+@pytest.mark.parametrize("einsum", ["contract", 'partial(contract, backend="torch")'])
+def test_opt_einsum_gives_a_tensor(events, einsum: str) -> None:
+    found = events(f"""
+        from functools import partial
+
+        import torch
+        from opt_einsum import contract
+
+        einsum = {einsum}
+
+        class Net(torch.nn.Module):
+            def forward(self, x: torch.Tensor):
+                return einsum("ij,jk->ik", x, x).reshape(-1)
+    """)
+    assert [e.qualname for e in found if isinstance(e, Call)] == ["opt_einsum.contract", "torch.Tensor.reshape"]
