@@ -19,6 +19,7 @@ from graphdoctor.static.domain.value_functions import (
     is_read,
     is_sure_tensor,
     join,
+    marked_by_data,
     may_be_drawn,
     may_be_tensor,
     narrowed_to,
@@ -281,7 +282,7 @@ def _decisive(left: Value, is_and: bool) -> list[Value]:
 
 def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
 
-    verdict, sample, _ = conditions.ask(interpreter, node.test, "ternary", node)
+    verdict, sample, by_data = conditions.ask(interpreter, node.test, "ternary", node)
     before = interpreter.snapshot()
     arms: list[Value] = []
     for positive, arm in ((True, node.body), (False, node.orelse)):
@@ -290,6 +291,8 @@ def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
                 conditions.narrow(interpreter, node.test, positive)
                 arms.append(evaluate(interpreter, arm))
             interpreter.restore(dict(before))
+    if by_data and len(arms) == 2:
+        arms = [marked_by_data(arms[0], arms[1]), marked_by_data(arms[1], arms[0])]
     return join(*arms)
 
 
