@@ -73,5 +73,5 @@ def test_a_number_that_data_chose_in_place_of_a_tensor_is_compared_as_the_tensor
     file = tmp_path / "model.py"
     file.write_text(source)
     line = source[: source.index("return gain")].count("\n") + 1
-    errors = [f.line for f in analyse([(file, "model.py")]).findings if f.severity == "error"]
+    errors = [f.location.line for f in analyse([(file, "model.py")]).findings if f.severity == "error"]
     assert (line in errors) is found
