@@ -19,7 +19,7 @@ from graphdoctor.static.domain.value_functions import (
     is_read,
     is_sure_tensor,
     join,
-    marked_by_data,
+    join_arms,
     may_be_drawn,
     may_be_tensor,
     narrowed_to,
@@ -291,9 +291,7 @@ def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
                 conditions.narrow(interpreter, node.test, positive)
                 arms.append(evaluate(interpreter, arm))
             interpreter.restore(dict(before))
-    if by_data and len(arms) == 2:
-        arms = [marked_by_data(arms[0], arms[1]), marked_by_data(arms[1], arms[0])]
-    return join(*arms)
+    return join_arms(arms, by_data)
 
 
 def _unary(interpreter: Interpreter, node: cst.UnaryOperation) -> Value:
