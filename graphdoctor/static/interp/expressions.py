@@ -296,8 +296,7 @@ def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
 
 def _unary(interpreter: Interpreter, node: cst.UnaryOperation) -> Value:
 
-    value = evaluate(interpreter, node.expression)
-    value = unknown_numbers.need(interpreter, node, value)
+    value = unknown_numbers.need(interpreter, node, evaluate(interpreter, node.expression))
     if type(node.operator) is cst.Not:
         verdict = truth(interpreter, node.expression, value, "not", node)
         if verdict is None:
