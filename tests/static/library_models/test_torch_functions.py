@@ -176,7 +176,7 @@ class Net(torch.nn.Module):
         "x.nan_to_num(low)",
         "x.diag(n[1])",
         "x.clone().log_normal_(low)",
-        "torch.histc(x, 4, low, high)",
+        "torch.histc(x, 4, -high, high)",
         "F.cross_entropy(x, n - 1, label_smoothing=high)",
         "F.triplet_margin_loss(x, x, x, margin=high)",
         "F.scaled_dot_product_attention(x, x, x, scale=high)",
