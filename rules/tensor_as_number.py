@@ -56,7 +56,7 @@ FLOAT_ARGUMENTS = (
     "scaled_dot_product_attention", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "instance_norm", "rms_norm",
     "layer_norm", "batch_norm", "norm", "vector_norm", "dist", "cdist", "renorm", "renorm_", "nan_to_num", "isclose",
     "logit", "sub_", "index_add", "index_add_", "cauchy_", "geometric_", "log_normal_", "fill_diagonal_", "trapezoid",
-    "addmm", "baddbmm",
+    "addmm", "baddbmm", "addmv", "addr", "addbmm", "rsub",
 )  # fmt: skip
 
 #: Methods whose arguments are dimensions.

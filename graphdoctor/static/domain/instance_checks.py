@@ -163,6 +163,10 @@ _APART = {
     "torch.Tensor", "numpy.ndarray", _OBJECT, *(f"builtins.{name}" for name in _CONTAINERS | _KINDS.keys()),
 }  # fmt: skip
 
+#: Abstract classes of containers, which every list, tuple and dict either fits or does not.
+_ABSTRACT = {"Mapping", "MutableMapping", "Sequence", "Iterable", "Collection", "Sized", "Container"}
+_ABSTRACT_FROM = ("collections.abc.", "typing.", "collections.")
+
 #: Kinds of Python values that no tensor is.
 _NO_TENSORS = {"int", "float", "bool", "str", "bytes", "complex", "dtype", "device"}
 _TENSORS = {"Tensor", "Parameter"}
@@ -209,12 +213,16 @@ def _sequence_fits(value: Seq, qualname: str, name: str) -> bool | None:
     if qualname.startswith("builtins."):
         is_tuple = name == "tuple" and value.kind == "size"
         return value.kind == name or is_tuple if name in _CONTAINERS else None
+    if value.kind in ("list", "tuple") and name in _ABSTRACT and qualname.startswith(_ABSTRACT_FROM):
+        return name not in ("Mapping", "MutableMapping")
     return False if name in _TENSORS else None
 
 
 def _mapping_fits(_value: Mapping, qualname: str, name: str) -> bool | None:
     if qualname.startswith("builtins."):
         return name == "dict" if name in _CONTAINERS else None
+    if name in _ABSTRACT and qualname.startswith(_ABSTRACT_FROM):
+        return name != "Sequence"
     return False if name in _TENSORS else None
 
 

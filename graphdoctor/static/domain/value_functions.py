@@ -112,6 +112,23 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
     )
 
 
+def marked_by_data(flag: Value, other: Value) -> Value:
+    """``flag``, marked where tensor data chose between it, a flag or a number, and the tensor ``other``."""
+    plain = all(type(o) is Const and isinstance(o.value, (bool, int, float)) for o in options(flag))
+    if not plain or not may_be_tensor(other):
+        return flag
+    if not all(isinstance(o, Tensor) or (isinstance(o, Const) and o.by_data) for o in options(other)):
+        return flag
+    return join(*[replace(option, by_data=True) for option in options(flag) if isinstance(option, Const)])
+
+
+def join_arms(arms: Sequence[Value], by_data: bool) -> Value:
+    """The value of a choice between ``arms``, which tensor data makes if ``by_data``."""
+    if by_data and len(arms) == 2:
+        return join(marked_by_data(*arms), marked_by_data(arms[1], arms[0]))
+    return join(*arms)
+
+
 def as_arguments(value: Value) -> Value:
     """``value`` with the tensors in it as inputs of a graph, not results in it."""
     if type(value) not in _HOLDERS:

@@ -54,7 +54,8 @@ class Tensor(Value):
 class Const(Value):
     """A Python constant whose value is known: None, bool, int, float, str, bytes, Ellipsis.
 
-    ``by_data`` is True for a flag that one side of a branch on tensor data sets where the other side has a tensor.
+    ``by_data`` is True for a flag or a number that one side of a branch on tensor data sets where the other side has a
+    tensor.
     """
 
     value: Any

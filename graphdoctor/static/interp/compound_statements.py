@@ -11,7 +11,7 @@ import libcst as cst
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Define, Enter
 from graphdoctor.static.domain.frames import Names
-from graphdoctor.static.domain.value_functions import mark_assumed, may_be_tensor, options
+from graphdoctor.static.domain.value_functions import mark_assumed, marked_by_data, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
@@ -20,8 +20,8 @@ from graphdoctor.static.domain.values import (
     ExternalObject,
     Hook,
     Instance,
+    OneOf,
     Seq,
-    Tensor,
     Value,
 )
 from graphdoctor.static.interp import (
@@ -133,20 +133,15 @@ def _forget_narrowing(interpreter: Interpreter, name: str, before: Value) -> Non
 
 
 def _mark_flags(one: Names, other: Names) -> None:
-    """Mark flags that stand for tensor data: one side of a branch on a tensor sets the flag where the other has a
-    tensor.
+    """Mark flags and numbers that stand for tensor data: one side of a branch on a tensor sets the flag where the other
+    has a tensor.
 
     ``if dt > limit: accept = False``: the data decides which side is taken, so either may be traced.
     """
     for flags, tensors in ((one, other), (other, one)):
         for name, flag in flags.items():
-            if (
-                type(flag) is Const
-                and isinstance(flag.value, bool)
-                and may_be_tensor(tensors.get(name, UNKNOWN))
-                and all(isinstance(o, Tensor) or (isinstance(o, Const) and o.by_data) for o in options(tensors[name]))
-            ):
-                flags[name] = Const(flag.value, by_data=True)
+            if type(flag) in (Const, OneOf) and name in tensors:
+                flags[name] = marked_by_data(flag, tensors[name])
 
 
 def _ends(*blocks: cst.BaseSuite | None) -> bool:

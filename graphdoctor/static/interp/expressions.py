@@ -19,6 +19,7 @@ from graphdoctor.static.domain.value_functions import (
     is_read,
     is_sure_tensor,
     join,
+    join_arms,
     may_be_drawn,
     may_be_tensor,
     narrowed_to,
@@ -281,7 +282,7 @@ def _decisive(left: Value, is_and: bool) -> list[Value]:
 
 def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
 
-    verdict, sample, _ = conditions.ask(interpreter, node.test, "ternary", node)
+    verdict, sample, by_data = conditions.ask(interpreter, node.test, "ternary", node)
     before = interpreter.snapshot()
     arms: list[Value] = []
     for positive, arm in ((True, node.body), (False, node.orelse)):
@@ -290,13 +291,12 @@ def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
                 conditions.narrow(interpreter, node.test, positive)
                 arms.append(evaluate(interpreter, arm))
             interpreter.restore(dict(before))
-    return join(*arms)
+    return join_arms(arms, by_data)
 
 
 def _unary(interpreter: Interpreter, node: cst.UnaryOperation) -> Value:
 
-    value = evaluate(interpreter, node.expression)
-    value = unknown_numbers.need(interpreter, node, value)
+    value = unknown_numbers.need(interpreter, node, evaluate(interpreter, node.expression))
     if type(node.operator) is cst.Not:
         verdict = truth(interpreter, node.expression, value, "not", node)
         if verdict is None:

@@ -275,13 +275,14 @@ _FUNCTIONS: dict[str, _Function] = {
     "os.getenv": _read_environment,
     "re.findall": _find_text,
     "typing.cast": _argument(1, count=2),
+    "opt_einsum.contract": lambda _i, _n, _q, args, _k: _rearranged(args[1:]),
     **dict.fromkeys(_BARS, _progress),
     **dict.fromkeys(_RESULT_UNKNOWN, lambda *_: UNKNOWN),
 }
 
 
 def _rearranged(args: tuple[Value, ...]) -> Value:
-    """What a function of einops or xformers makes of its first argument: a tensor of the same dtype."""
+    """What a function of einops, xformers or opt_einsum makes of its first operand: a tensor of the same dtype."""
     first = tensor_of(args[0]) if args else None
     return Tensor(first.dtype, is_known=first.is_known) if first is not None else UNKNOWN
 

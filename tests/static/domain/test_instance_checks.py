@@ -132,6 +132,10 @@ class Net(torch.nn.Module):
         ("click.Command('a')", "click.Command", {True}),
         ("click.Command('a')", "click.Group", {True, False}),
         ("queue.Queue()", "queue.Queue", {True}),
+        ("{'size': 2}", "collections.abc.Mapping", {True}),
+        ("{'size': 2}", "collections.abc.Sequence", {False}),
+        ("[2, 3]", "collections.abc.Mapping", {False}),
+        ("(2, 3)", "collections.abc.Iterable", {True}),
     ],
 )
 def test_an_object_is_of_its_own_class_and_not_of_one_of_another_library(events, made, wanted, answers):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from graphdoctor.lint.engine import analyse
@@ -35,3 +37,41 @@ def test_a_tensor_is_no_list(tmp_path, other, breaks):
         f"        if extra != {other}:\n            return x + extra[0]\n        return x\n"
     )
     assert bool(analyse([(file, "net.py")]).findings) is breaks
+
+
+RATIO = """
+import torch
+
+
+def f(gain, expected, wide: bool = False):
+    {statement}
+    return gain * 2 if ratio < 0.25 else gain
+
+
+class Step(torch.nn.Module):
+    def __init__(self, wide):
+        super().__init__()
+        self.wide = wide
+
+    def forward(self, gain: torch.Tensor, expected: torch.Tensor):
+        return f(gain, expected, self.wide)
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("ratio = gain / expected if expected > 0 else 1.0", True),
+        ("ratio = 0\n    if expected > 0:\n        ratio = gain / expected", True),
+        ("ratio = gain / expected if wide else 1.0", False),
+    ],
+)
+def test_a_number_that_data_chose_in_place_of_a_tensor_is_compared_as_the_tensor(
+    tmp_path: Path, statement: str, found: bool
+) -> None:
+    source = RATIO.format(statement=statement)
+    file = tmp_path / "model.py"
+    file.write_text(source)
+    line = source[: source.index("return gain")].count("\n") + 1
+    errors = [f.location.line for f in analyse([(file, "model.py")]).findings if f.severity == "error"]
+    assert (line in errors) is found

@@ -134,3 +134,15 @@ def test_what_a_function_of_numpy_gives_besides_arrays(
     file = tmp_path / "model.py"
     file.write_text(source.replace("import", "import torch\nimport", 1) + "\n\ng = torch.compile(f)\n")
     assert [f.rule for f in analyse([(file, "model.py")]).findings] == found
+
+
+def test_a_buffer_is_no_array(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(
+        "import numpy as np\nimport torch\nfrom torch import nn\n\n\n"
+        "def as_tensor(data):\n    return data if torch.is_tensor(data) else torch.tensor(data)\n\n\n"
+        "class Net(nn.Module):\n    def __init__(self, data):\n        super().__init__()\n"
+        "        self.register_buffer('table', as_tensor(np.array(data)))\n\n"
+        "    def forward(self, x):\n        return x + torch.zeros(1, dtype=self.table.dtype)\n"
+    )
+    assert analyse([(file, "model.py")]).findings == ()

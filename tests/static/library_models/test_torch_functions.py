@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from graphdoctor.static.domain.events import Call, Convert, Truth
 
@@ -143,3 +144,62 @@ def test_what_torch_does_only_when_it_is_asked_for_is_possible(events, asked) ->
                 return x
     """)
     assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == [True]
+
+
+NUMBERS = """
+import torch
+import torch.nn.functional as F
+
+
+def f(x, n):
+    low, high = x.min(), x.abs().max() / 9
+    return {call}
+
+
+class Net(torch.nn.Module):
+    def forward(self, x: torch.Tensor, n: torch.Tensor):
+        return f(x, n)
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.fft.fftfreq(n[0])",
+        "torch.fft.rfftfreq(4, d=high)",
+        "torch.fft.irfft(x, n=n[0])",
+        "torch.addr(x, x[0], x[1], alpha=-low)",
+        "x.addmv(x[0], x, beta=low) if x.dim() == 1 else torch.addmv(x[0], x, x[1], beta=low)",
+        "torch.kaiser_window(4, True, low)",
+        "torch.cdist(x, x, p=high)",
+        "torch.isclose(x, x, atol=high)",
+        "x.nan_to_num(low)",
+        "x.diag(n[1])",
+        "x.clone().log_normal_(low)",
+        "torch.histc(x, 4, -high, high)",
+        "F.cross_entropy(x, n - 1, label_smoothing=high)",
+        "F.triplet_margin_loss(x, x, x, margin=high)",
+        "F.scaled_dot_product_attention(x, x, x, scale=high)",
+    ],
+)
+def test_numbers_that_functions_ask_for_are_read(events, splits, call: str) -> None:
+    source = NUMBERS.format(call=call)
+    assert splits(source, "f", torch.rand(3, 3), torch.tensor([3, 1, 2]))
+    assert any(isinstance(e, Convert) for e in events(source))
+
+
+@pytest.mark.parametrize("einsum", ["contract", 'partial(contract, backend="torch")'])
+def test_opt_einsum_gives_a_tensor(events, einsum: str) -> None:
+    found = events(f"""
+        from functools import partial
+
+        import torch
+        from opt_einsum import contract
+
+        einsum = {einsum}
+
+        class Net(torch.nn.Module):
+            def forward(self, x: torch.Tensor):
+                return einsum("ij,jk->ik", x, x).reshape(-1)
+    """)
+    assert [e.qualname for e in found if isinstance(e, Call)] == ["opt_einsum.contract", "torch.Tensor.reshape"]

@@ -83,7 +83,8 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
     if isinstance(a, Instance) or isinstance(b, Instance):
         return _compare_objects(interpreter, node, name, a, b)
     if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
-        return ordered(name, a.value, b.value)
+        found = ordered(name, a.value, b.value)
+        return Const(found.value, by_data=a.by_data or b.by_data) if type(found) is Const else found
     newer = torch_versions.compared(name, a, b)
     if newer is not None:
         return Const(newer)

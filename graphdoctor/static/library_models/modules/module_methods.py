@@ -175,8 +175,8 @@ def _apply_to_parts(interpreter: Interpreter, node: cst.CSTNode, module: Instanc
 
 
 def _buffer(value: Value) -> Value:
-    """``value`` as a buffer of a module: a tensor, or None."""
-    kept = [option for option in options(value) if isinstance(option, Tensor) or option == NONE]
+    """``value`` as a buffer of a module: a tensor, or None. An array of numpy would have raised."""
+    kept = [o for o in options(value) if (isinstance(o, Tensor) and not o.numpy) or o == NONE]
     return join(*kept) if any(isinstance(option, Tensor) for option in kept) else join(Tensor(), *kept)
 
 
