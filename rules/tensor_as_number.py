@@ -494,8 +494,9 @@ def check_convert(event: Convert) -> Hit | None:
     known = event.to in ("size", "repeat")
     if tensor is None or tensor.numpy or event.to not in (*ROLES, *CALLS) or (tensor.constant and known):
         return None
-    by_custom = not tensor.is_known and tensor.ndim != 0 and tensor.dtype != "int"
-    if (known or event.how in ("slice", "range", "list index")) and by_custom:
+    by_custom = not tensor.is_known and tensor.ndim != 0
+    computed = not known and tensor.dtype == "int" and all(isinstance(o, Tensor) for o in options(event.value))
+    if (known or event.how in ("slice", "range", "list index")) and by_custom and not computed:
         # Made from arguments of which nothing is known: what gives a size is a number as a rule, unless it is what
         # ``max`` or the like found in one of them, or one of the numbers that ``argmax`` and the like made of it.
         return None
