@@ -182,7 +182,7 @@ def _is_everything(element: cst.BaseSlice) -> bool:
 
 
 class _Pick(cst.CSTTransformer):
-    """``x[m]`` becomes ``picked(x)``, or ``bare``, without what it picks from, ``picked``."""
+    """``x[m]`` becomes ``picked(x)``, or ``picked`` alone where ``bare``."""
 
     def __init__(self, mask: cst.BaseExpression, pick: str, bare: bool = False) -> None:
         self.mask = mask
