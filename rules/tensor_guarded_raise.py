@@ -127,5 +127,5 @@ def _suggestion(event: Truth) -> str:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     tensor = tensor_of(hit.event.value) if isinstance(hit.event, Truth) else None
     if tensor is not None and tensor.numpy:
-        return first_fit(hit, editor, python_math, rewrite_branch)
+        return first_fit(hit, editor, rewrite_branch, python_math)
     return rewrite_branch(hit, editor)

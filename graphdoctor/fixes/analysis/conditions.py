@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called, calls, is_pure, root
+from graphdoctor.fixes.analysis.namespaces import dotted_name
+from graphdoctor.fixes.analysis.purity import called, calls, is_pure
 from graphdoctor.fixes.analysis.types import COMPARERS, MATH_TESTS, Types
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -162,7 +163,10 @@ class _DropConversions(cst.CSTTransformer):
         if len(original_node.args) != 1 or self.types.kind(original_node.args[0].value) is None:
             return updated_node
         argument = updated_node.args[0].value
-        if root(original_node.func) == "math" and name in MATH_TESTS:
+        if name in MATH_TESTS and dotted_name(original_node.func, self.types.editor) in (
+            f"math.{name}",
+            f"numpy.{name}",
+        ):
             return updated_node.with_changes(func=cst.Attribute(cst.Name("torch"), cst.Name(name)))
         if isinstance(original_node.func, cst.Name) and name == "int":
             raise Refuse("int() cuts off the fraction, which the tensor would keep")

@@ -35,10 +35,17 @@ Kind = Literal["bool", "tensor"]
 #: Functions and methods that compare tensors and give a Python bool.
 COMPARERS = frozenset({"allclose", "equal", "is_nonzero"})
 _COMPARING = frozenset(f"torch.{name}" for name in COMPARERS)
-#: Functions of ``math`` that torch has under the same name, with a tensor of bools as the result.
+#: Functions of ``math`` and numpy that torch has under the same name, with a tensor of bools as the result.
 MATH_TESTS = frozenset({"isnan", "isinf", "isfinite"})
 #: Conversions of a tensor to a Python value that a rewrite knows how to leave out.
-_CONVERSIONS = frozenset({"builtins.bool", "builtins.float", "builtins.int", *(f"math.{name}" for name in MATH_TESTS)})
+_CONVERSIONS = frozenset(
+    {
+        "builtins.bool",
+        "builtins.float",
+        "builtins.int",
+        *(f"{of}.{name}" for of in ("math", "numpy") for name in MATH_TESTS),
+    }
+)
 #: Builtins that give a Python value whatever they are given.
 _PYTHON_CALLS = words("all any callable hasattr isinstance issubclass len")
 
@@ -88,7 +95,7 @@ class Types:
         if self._compares(node):
             return "bool"
         if is_read(value) or self._converts(node):
-            return "bool" if all(isinstance(o, PythonValue) and o.kind == "bool" for o in options(value)) else "tensor"
+            return "bool" if all(map(_is_bool, options(value))) else "tensor"
         tensor = tensor_of(value) if may_be_tensor(value) else None
         if tensor is None or any(isinstance(o, Tensor) and o.numpy for o in options(value)):
             return None  # Of a numpy array, eager code has an array, which torch.where does not take.
@@ -185,6 +192,12 @@ class Types:
             return callee.name == "item" and is_tensor(callee.receiver)
         is_conversion = isinstance(callee, External) and callee.qualname in _CONVERSIONS and len(node.args) == 1
         return is_conversion and self.kind(node.args[0].value) is not None
+
+
+def _is_bool(value: Value) -> bool:
+    return (
+        value.kind == "bool" if isinstance(value, PythonValue) else isinstance(value, Tensor) and value.dtype == "bool"
+    )
 
 
 def is_tensor_like(node: cst.BaseExpression, editor: Editor) -> bool:

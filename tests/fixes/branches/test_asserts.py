@@ -19,6 +19,7 @@ RAISES = {
     "or": 'if torch.isnan(x).any() or torch.isinf(x).any():\n    raise RuntimeError("%s" % x)',
     "python part": 'if flag and (x < 0).any():\n    raise ValueError("negative")',
     "math": 'if math.isnan(x.sum()):\n    raise ValueError("NaN")',
+    "numpy of a number": 'import numpy as np\nif not np.isfinite(x.sum().item()):\n    raise ValueError("NaN")',
     "no message": "if (x < 0).any():\n    raise ValueError",
     "one line": 'if (x < 0).any(): raise ValueError("negative")',
     "from": 'if (x < 0).any():\n    raise ValueError("negative") from None',

@@ -67,3 +67,27 @@ def test_a_name_that_has_to_stay_an_array(tmp_path: Path, more: str) -> None:
     file.write_text(source)
     found = next(f for f in analyse([(file, "model.py")]).findings if f.rule == "GD201")
     assert found.fix is not None and not found.fix.edits
+
+
+LOSS = """\
+import numpy as np
+import torch
+
+
+def f(x):
+    loss = x.sum()
+    if not np.isfinite(loss.item()):
+        raise ValueError("the loss is not finite")
+    return loss
+"""
+
+
+def test_what_numpy_asks_of_a_number_that_was_read_is_asked_of_the_tensor(fixed: Any, runner: Any) -> None:
+    source = LOSS + "\n\ndef graphdoctor_target():\n    return f, (torch.rand(3),)\n"
+    after = fixed(source, unsafe=True).text
+    assert "torch.isfinite(loss)" in after and "math" not in after
+    result = runner.compiled(after, torch.ones(3), fullgraph=True)
+    assert (result.breaks, result.graphs, result.value.item()) == (0, 1, 3.0)
+    for run in (runner.eager, runner.compiled):
+        with pytest.raises((ValueError, RuntimeError)):
+            run(after, torch.tensor([torch.nan]))
