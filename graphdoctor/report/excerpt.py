@@ -1,4 +1,4 @@
-"""The source lines of a finding, with the marked part apart from what stands before and after it; its callers."""
+"""What reports show around a finding: its source lines, with the marked part apart, and the calls that lead there."""
 
 from __future__ import annotations
 

@@ -163,10 +163,8 @@ class _DropConversions(cst.CSTTransformer):
         if len(original_node.args) != 1 or self.types.kind(original_node.args[0].value) is None:
             return updated_node
         argument = updated_node.args[0].value
-        if name in MATH_TESTS and dotted_name(original_node.func, self.types.editor) in (
-            f"math.{name}",
-            f"numpy.{name}",
-        ):
+        whole = dotted_name(original_node.func, self.types.editor)
+        if name in MATH_TESTS and whole in (f"math.{name}", f"numpy.{name}"):
             return updated_node.with_changes(func=cst.Attribute(cst.Name("torch"), cst.Name(name)))
         if isinstance(original_node.func, cst.Name) and name == "int":
             raise Refuse("int() cuts off the fraction, which the tensor would keep")

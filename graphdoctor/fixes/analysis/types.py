@@ -195,9 +195,9 @@ class Types:
 
 
 def _is_bool(value: Value) -> bool:
-    return (
-        value.kind == "bool" if isinstance(value, PythonValue) else isinstance(value, Tensor) and value.dtype == "bool"
-    )
+    if isinstance(value, PythonValue):
+        return value.kind == "bool"
+    return isinstance(value, Tensor) and value.dtype == "bool"
 
 
 def is_tensor_like(node: cst.BaseExpression, editor: Editor) -> bool:

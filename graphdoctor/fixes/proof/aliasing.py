@@ -49,8 +49,10 @@ def is_written_in(scope: cst.CSTNode, base: str, editor: Editor) -> bool:
 
 
 def is_changed_in(scope: cst.CSTNode, base: str, editor: Editor) -> bool:
-    """Whether code in ``scope`` changes the tensor ``base`` in place; giving it as an argument, or its name to
-    something else, is no change."""
+    """Whether code in ``scope`` changes the tensor ``base`` in place.
+
+    Neither to give it as an argument nor to bind its name to something else is a change.
+    """
     return any(_stands_for(n, base, editor) for node in walk(scope) for part in _changed(node) for n in walk(part))
 
 
