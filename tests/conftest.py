@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import contextlib
 import gc
 import importlib.util
@@ -10,10 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from _pytest.assertion import rewrite
@@ -42,7 +44,8 @@ NOT_IN_A_CLONE = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.eg
 def pytest_collection(session: pytest.Session) -> None:
     """Before all tests are collected, each process compiles its share of the files and leaves it to the others.
 
-    In a fresh clone each would compile all of them: half of what it takes to collect them.
+    In a fresh clone each would compile all of them: half of what it takes to collect them. Workers write no compiled
+    code, and would compile each time what only they import.
     """
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     everything = [Path(argument).resolve() for argument in session.config.args] == [ROOT / "tests"]
@@ -55,6 +58,10 @@ def pytest_collection(session: pytest.Session) -> None:
             compiled.parent.mkdir(parents=True, exist_ok=True)
             status, code = rewrite._rewrite_test(file, session.config)
             rewrite._write_pyc(session.config.stash[rewrite.assertstate_key], code, status, compiled)
+    for file in sorted(file for folder in ("graphdoctor", "rules") for file in (ROOT / folder).rglob("*.py"))[
+        number::processes
+    ]:
+        compileall.compile_file(file, quiet=1)
 
 
 def pytest_collection_finish() -> None:
@@ -97,15 +104,14 @@ def root() -> Path:
 def graphdoctor() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command line: ``graphdoctor("scan", path, cwd=..., env=...)``.
 
-    It runs in the process of the tests, where scans share a worker. With an environment it is a process of its own, and
-    for ``run``, whose program has the streams of the command.
+    It runs in the process of the tests, where scans share a worker. With an environment it is a process of its own.
     """
 
     def run(
         *arguments: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in arguments]
-        if env is not None or words[:1] == ["run"]:
+        if env is not None:
             return subprocess.run(
                 [sys.executable, "-m", "graphdoctor", *words],
                 cwd=cwd,
@@ -116,14 +122,40 @@ def graphdoctor() -> Callable[..., subprocess.CompletedProcess[str]]:
             )
         from graphdoctor import cli
 
-        with pytest.MonkeyPatch.context() as patched:
+        with pytest.MonkeyPatch.context() as patched, streams_of_programs() as printed:
             patched.chdir(cwd)
+            # Reports tell the command again.
+            patched.setattr(sys, "argv", ["graphdoctor", *words])
             done = CliRunner().invoke(cli.cli, words, prog_name="graphdoctor")
+            stdout, stderr = printed()
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
-        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+        return subprocess.CompletedProcess(words, done.exit_code, stdout + done.stdout, stderr + done.stderr)
 
     return run
+
+
+@contextlib.contextmanager
+def streams_of_programs() -> Iterator[Callable[[], list[str]]]:
+    """What the programs that are started here write to their stdout and stderr; their stdin is empty."""
+    with contextlib.ExitStack() as files:
+        kept = [files.enter_context(tempfile.TemporaryFile()) for _ in range(2)]
+        streams = [files.enter_context(open(os.devnull, "rb")), *kept]
+        before = [os.dup(number) for number in range(3)]
+        for number, stream in enumerate(streams):
+            os.dup2(stream.fileno(), number)
+        try:
+            yield lambda: [read_again(stream) for stream in kept]
+        finally:
+            for number, stream in enumerate(before):
+                os.dup2(stream, number)
+                os.close(stream)
+
+
+def read_again(stream: IO[bytes]) -> str:
+    """All text of ``stream``."""
+    stream.seek(0)
+    return stream.read().decode(errors="replace")
 
 
 @pytest.fixture(scope="session")

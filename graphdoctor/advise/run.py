@@ -9,6 +9,7 @@ from dataclasses import replace
 from graphdoctor.bench.run import bench
 from graphdoctor.bench.strategies import chosen
 from graphdoctor.bench.verdict import verdict
+from graphdoctor.dynamic.parent import runner
 from graphdoctor.dynamic.parent.device_choice import again_on_cpu, mixes_devices, why_on_cpu
 from graphdoctor.dynamic.parent.measuring import ask
 from graphdoctor.dynamic.parent.protocol import BadMessage
@@ -30,14 +31,22 @@ class NoAdvice(Exception):
         self.device = device
 
 
-def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress = lambda _text: None) -> Advice:
-    """Count the placements of torch.compile in the target of ``question``. Raises NoAdvice.
+def advise(
+    question: Question,
+    timeout: float = TIME_LIMIT,
+    progress: Progress = lambda _text: None,
+    server: runner.Server | None = None,
+) -> Advice:
+    """Count the placements of torch.compile in the target of ``question``, in a fork of ``server`` or of a new one.
 
-    Where the GPU that was chosen does not suit the code, they are counted on the CPU.
+    Where the GPU that was chosen does not suit the code, they are counted on the CPU. Raises NoAdvice.
     """
+    if server is None:
+        with runner.Server() as server:
+            return advise(question, timeout, progress, server)
     started = time.monotonic()
     try:
-        return _advice(question, timeout, progress)
+        return _advice(question, timeout, progress, server)
     except NoAdvice as error:
         on_cpu = not error.device or error.device.startswith("cpu")
         if question.device != "auto" or on_cpu or not mixes_devices(str(error)):
@@ -45,13 +54,13 @@ def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress =
         on_gpu = error
     progress(again_on_cpu(on_gpu.device))
     try:
-        found = _advice(replace(question, device="cpu"), timeout - (time.monotonic() - started), progress)
+        found = _advice(replace(question, device="cpu"), timeout - (time.monotonic() - started), progress, server)
     except NoAdvice:
         raise on_gpu from None
     return replace(found, device_note=why_on_cpu(on_gpu.device, str(on_gpu)))
 
 
-def _advice(question: Question, timeout: float, progress: Progress) -> Advice:
+def _advice(question: Question, timeout: float, progress: Progress, server: runner.Server) -> Advice:
     counted: list[Counted] = []
     proposals: list[Proposal] = []
     where = Where({}, question.target or question.file.name)
@@ -70,7 +79,7 @@ def _advice(question: Question, timeout: float, progress: Progress) -> Advice:
             proposals.append(message)
 
     kinds = {"placement": Counted, "run": Proposal}
-    failure = ask("graphdoctor.advise.worker", question, timeout, kinds, on_message)
+    failure = ask("graphdoctor.advise.worker", question, timeout, kinds, on_message, server)
     if failure is not None or not proposals:
         raise NoAdvice(failure or "the worker gave no answer", where.environment.get("device") or "")
     last = proposals[-1]

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphdoctor.advise.run import NoAdvice, advise
-from graphdoctor.dynamic.parent.runner import RunRequest
+from graphdoctor.dynamic.parent.runner import RunRequest, Server
 from graphdoctor.model.advice import Advice
 from graphdoctor.model.benchmark import Mode, Question
 from graphdoctor.model.runs import DynamicRun
 
 
 def section(
-    request: RunRequest, runs: Sequence[DynamicRun], progress: Callable[[str], None] = lambda _text: None
+    request: RunRequest,
+    runs: Sequence[DynamicRun],
+    progress: Callable[[str], None] = lambda _text: None,
+    server: Server | None = None,
 ) -> tuple[Advice | None, str]:
     """The advice on what ``request`` ran, or None and a note with the reason.
 
@@ -23,6 +26,6 @@ def section(
     mode: Mode = "train" if request.mode == "train" else "eval"
     question = Question(request.file, request.root, request.target, request.inputs, request.device, mode)
     try:
-        return advise(question, progress=progress), ""
+        return advise(question, progress=progress, server=server), ""
     except NoAdvice as error:
         return None, f"no advice on where to compile: {error}"

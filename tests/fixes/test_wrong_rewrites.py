@@ -15,7 +15,7 @@ from graphdoctor.dynamic.parent import runner
 from graphdoctor.fixes.verification.verify import verify
 from graphdoctor.model.findings import Edit, Finding, Fix, Location
 from graphdoctor.model.labels import label
-from graphdoctor.model.runs import Verification
+from graphdoctor.model.runs import DynamicRun, Verification
 from graphdoctor.scan.copies import Copies
 
 MODULE = """\
@@ -74,15 +74,16 @@ class Plant:
     """Writes programs, and has fixes of one line verified by real runs."""
 
     def __init__(self, folder: Path, server: runner.Server) -> None:
-        self.folder, self.server, self.count = folder, server, 0
+        self.folder, self.server = folder, server
+        #: What was run of each program in each mode: several fixes may be planted in one.
+        self.originals: dict[tuple[str, str], tuple[runner.RunRequest, tuple[DynamicRun, ...]]] = {}
 
     def __call__(
         self, program: str, before: str, after: str, safety: str = "unsafe", mode: str = "both", known: str = ""
     ) -> Proved:
         """``program`` holds ``before`` in one line, and the fix puts ``after`` there."""
-        self.count += 1
-        file = self.folder / f"planted_{self.count}.py"
-        file.write_text(program)
+        request, runs = self.original(program, mode)
+        file = request.file
         line = next(number for number, text in enumerate(program.splitlines(), 1) if before in text)
         column = program.splitlines()[line - 1].index(before) + 1
         edit = Edit(file.name, (line, column), (line, column + len(before)), after)
@@ -92,16 +93,24 @@ class Plant:
         finding = Finding(
             "GD101", "n", "error", "certain", place, "f", "m", "w", "s", status="static-only", fix=fix, fingerprint="f"
         )
-        request = runner.RunRequest(
-            file=file, root=self.folder, mode=mode, watch=(str(file),), recompiles=False, deeper=False,
-            reference=self.folder / f"reference_{self.count}",
-        )  # fmt: skip
-        runs = runner.run(request, server=self.server).runs
-        assert {run.outcome for run in runs} == {"ok"}, runs
         copies = Copies(request, {file.name: file}, lambda text: None, self.server)
         result = verify([finding], {file.name: program}, runs, copies, each=False)
         assert result is not None and result.findings[0].fix is not None
         return Proved(result.findings[0].fix, result.verification)
+
+    def original(self, program: str, mode: str) -> tuple[runner.RunRequest, tuple[DynamicRun, ...]]:
+        """How ``program`` was run in ``mode``, and what came of it."""
+        if (program, mode) not in self.originals:
+            file = self.folder / f"planted_{len(self.originals)}.py"
+            file.write_text(program)
+            request = runner.RunRequest(
+                file=file, root=self.folder, mode=mode, watch=(str(file),), recompiles=False, deeper=False,
+                reference=self.folder / f"reference_{file.stem}",
+            )  # fmt: skip
+            runs = runner.run(request, server=self.server).runs
+            assert {run.outcome for run in runs} == {"ok"}, runs
+            self.originals[program, mode] = request, runs
+        return self.originals[program, mode]
 
 
 @pytest.fixture(scope="module")

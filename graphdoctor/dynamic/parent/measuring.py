@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from graphdoctor.dynamic.parent.protocol import Ended, Kinds, Progress
-from graphdoctor.dynamic.parent.server import Job, Process
+from graphdoctor.dynamic.parent.server import Job, Process, Server
 from graphdoctor.dynamic.parent.watch import End, Limits, Watch, signal_name
 from graphdoctor.model.benchmark import Question, Refused, Where
 
@@ -32,32 +33,62 @@ def load(text: str) -> Question:
     return Question(**{**data, "file": Path(data["file"]), "root": Path(data["root"]), "inputs": tuple(data["inputs"])})
 
 
-def ask(module: str, question: Question, timeout: float, kinds: Kinds, on_message: Callable[[Any], None]) -> str | None:
-    """Run ``module.main`` on ``question`` in a process of its own, with empty compiler caches.
+def ask(
+    module: str,
+    question: Question,
+    timeout: float,
+    kinds: Kinds,
+    on_message: Callable[[Any], None],
+    server: Server | None = None,
+) -> str | None:
+    """Run ``module.main`` on ``question`` in a process with its own compiler caches, or in a fork of ``server``.
 
     ``on_message`` gets each message of the worker: what it does, where it runs, and those of ``kinds``; it may raise
     BadMessage. Gives None when the worker came to its end, else in one line why not. When this returns or raises, no
-    process of the worker is left.
+    process of the worker is left; with ``server``, what the code left behind ends with the server.
     """
     failure: list[str] = []
+    started = False
 
     def receive(message: object) -> bool:
+        nonlocal started
+        started = True
         if isinstance(message, Refused):
             failure.append(message.detail)
         elif not isinstance(message, Ended):
             on_message(message)
         return isinstance(message, (Refused, Ended))
 
+    gone = False
+    with _job(module, question, server) as job:
+        watch = Watch(job, {**_KINDS, **kinds}, receive)
+        try:
+            end = watch.run(Limits(timeout, _MEMORY_MB))
+            gone = end.gone
+        finally:
+            if server is not None and not gone:
+                server.end(started)
+        return next(iter(failure), None) if end.kind == "done" else _failure(end, watch)
+
+
+@contextmanager
+def _job(module: str, question: Question, server: Server | None) -> Iterator[Job]:
+    """The question, asked; nobody reads what comes after the ``with``."""
+    if server is not None:
+        job = server.begin(dump(question), module)
+        try:
+            yield job
+        finally:
+            job.close()
+        return
     with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "question.json"
         file.write_text(dump(question), encoding="utf-8")
         process = Process("main", str(file), Path(folder), module=module)
         try:
-            watch = Watch(Job.alone(process), {**_KINDS, **kinds}, receive)
-            end = watch.run(Limits(timeout, _MEMORY_MB))
+            yield Job.alone(process)
         finally:
             process.stop()
-        return next(iter(failure), None) if end.kind == "done" else _failure(end, watch)
 
 
 def _failure(end: End, watch: Watch) -> str:

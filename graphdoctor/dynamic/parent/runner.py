@@ -89,11 +89,7 @@ def run(
         finally:
             job.close()
             if not worker.gone:
-                # Before it has begun, there is no fork to end, and the request would still be run.
-                if worker.started:
-                    server.end()
-                else:
-                    server.stop()
+                server.end(worker.started)
         if not worker.started:
             raise NotStarted(f"the worker did not start: {worker.failure}", worker.result())
         return worker.result()

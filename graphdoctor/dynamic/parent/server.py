@@ -38,6 +38,8 @@ entry(sys.argv[2], int(sys.argv[3]))
 """
 
 
+#: The module that runs what a scan asks for.
+WORKER = "graphdoctor.dynamic.worker.worker"
 #: Seconds in which a server says that a fork which was killed is gone.
 _AT_ONCE = 2.0
 #: Bytes that are read from a pipe at once, and how often for what the fork had printed.
@@ -58,7 +60,7 @@ class Process:
         argument: str,
         folder: Path,
         pass_fds: tuple[int, ...] = (),
-        module: str = "graphdoctor.dynamic.worker.worker",
+        module: str = WORKER,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.folder = folder
@@ -162,8 +164,8 @@ class Server:
             self._process = self._started()
         return self._process
 
-    def begin(self, request: str) -> Job:
-        """Have ``request``, as ``protocol.dump_request`` writes it, run in a fork with a pipe of its own.
+    def begin(self, request: str, module: str = WORKER) -> Job:
+        """Have ``request``, the text of a file that ``main`` of ``module`` reads, run in a fork with a pipe of its own.
 
         Raises OSError where the process cannot be started, or takes no request.
         """
@@ -176,7 +178,7 @@ class Server:
         process.request.write_text(request, encoding="utf-8")
         results, to_parent = os.pipe()
         try:
-            socket.send_fds(self._requests, [os.fsencode(process.request)], [to_parent])
+            socket.send_fds(self._requests, [os.fsencode(f"{module}:{process.request}")], [to_parent])
         except OSError:
             os.close(results)
             raise
@@ -184,13 +186,16 @@ class Server:
             os.close(to_parent)
         return Job(process, results, process.results)
 
-    def end(self) -> None:
+    def end(self, begun: bool) -> None:
         """End the fork that runs a request, with what it and those before it left behind.
 
         The server stays, so that the next request does not import torch again; where it does not say at once that the
-        fork is gone, it ends as well.
+        fork is gone, it ends as well. So it does where the request has not ``begun``: there is no fork to end yet, and
+        it would still be run.
         """
-        if self._process is not None:
+        if not begun:
+            self.stop()
+        elif self._process is not None:
             self._process.tree.kill_descendants()
             if not self._process.says_gone(_AT_ONCE):
                 self.stop()

@@ -13,6 +13,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 import torch
@@ -50,7 +51,20 @@ def seed(call: int = 0) -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(SEED + call)
-    torch.manual_seed(SEED + call)
+    seed_torch(SEED + call)
+
+
+def seed_torch(number: int) -> None:
+    """Do as ``torch.manual_seed``, which keeps a call and its stack for each kind of device that is absent."""
+    if _has_accelerator():
+        torch.manual_seed(number)
+    else:
+        torch.default_generator.manual_seed(number)
+
+
+@cache
+def _has_accelerator() -> bool:
+    return torch.accelerator.is_available()
 
 
 class Samples:

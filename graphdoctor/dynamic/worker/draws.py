@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from graphdoctor.dynamic.tracing.private_torch import TorchDispatchMode
+from graphdoctor.dynamic.user_code.fresh import seed_torch
 
 _SEED = 0
 
@@ -32,7 +33,7 @@ class _EachAlone(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if torch.Tag.nondeterministic_seeded not in func.tags or kwargs.get("generator") is not None:
             return func(*args, **kwargs)
         state = torch.get_rng_state()
-        torch.manual_seed(_SEED)
+        seed_torch(_SEED)
         try:
             return func(*args, **kwargs)
         finally:

@@ -88,6 +88,8 @@ class Experiment:
         self.backend = backend
         self.budget = budget or Budget(request.timeout)
         self._expected: compare.Snapshot | None = None
+        #: By file, whether it is the user's own: it is asked for every module, again and again.
+        self._own: dict[str, bool] = {}
         #: The default compile gave one graph of one frame, and nothing broke.
         self._is_one_graph = False
         #: Whether a loss goes backward in train mode: not where the code does that itself, which leaves it no graph.
@@ -341,7 +343,9 @@ class Experiment:
 
     def is_own(self, file: str) -> bool:
         """Whether ``file`` is the user's own code."""
-        return not self.places.is_tool(file) and self.places.kind(file) == "own"
+        if (known := self._own.get(file)) is None:
+            known = self._own[file] = not self.places.is_tool(file) and self.places.kind(file) == "own"
+        return known
 
     def _cleared(self, eager: compare.Snapshot, compiled: compare.Snapshot) -> str:
         """Why the difference is no fault: both are as far from float64."""

@@ -17,12 +17,12 @@ _HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 
 
 def warm_up() -> None:
-    """Import what the first compile imports, so that no fork of this process has to.
+    """Import what a request and the first compile import, so that no fork of this process has to.
 
     A compile initialises CUDA, and what was initialised cannot be used in a fork. Where torch was built for an
     accelerator, a fork of its own compiles and ends, and only the imports are repeated here.
     """
-    import graphdoctor.dynamic.worker.experiment  # noqa: F401
+    import graphdoctor.dynamic.worker.execution  # noqa: F401
 
     # Dynamo has the collector look at everything after a compile.
     gc.freeze()

@@ -135,7 +135,7 @@ def advise(plan: RunPlan, ran: Ran, session: Session) -> Advised:
 
     started = time.monotonic()
     given_up = (None, "no advice on where to compile: interrupted")
-    counted = partial(section, ran.request, ran.runs or (), session.callbacks.progress)
+    counted = partial(section, ran.request, ran.runs or (), session.callbacks.progress, session.server)
     advice, reason = session.interrupts.attempt(counted) or given_up
     return Advised(advice, (reason,) if reason else (), time.monotonic() - started)
 

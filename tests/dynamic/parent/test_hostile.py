@@ -225,7 +225,7 @@ SCRIPTS: dict[str, Script] = {
     "turns time back": Script("ok", "", "time.time = time.monotonic = time.perf_counter = lambda: -1.0"),
     "takes builtins away": Script("exited", "TypeError", "builtins.len = builtins.isinstance = builtins.print = None"),
     "makes torch raise": Script("exited", "AttributeError", "del torch._dynamo.reset, torch.compile"),
-    "empties the table of modules": Script("raised", "AttributeError", "sys.modules.clear()"),
+    "empties the table of modules": Script("exited", "AttributeError", "sys.modules.clear()"),
     "allows no recursion": Script(
         "raised", "RecursionError", "", "sys.setrecursionlimit(60)\n(lambda: torch.rand(1))()"
     ),
