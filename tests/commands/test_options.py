@@ -124,7 +124,7 @@ SCAN: dict[str, Case] = {
     "no_verify": (("scan", "sampled.py", "--mode", "eval"), ("--no-verify",)),
     "each_fix": (("scan", "sampled.py", "--mode", "eval", "--verbose"), ("--each-fix",)),
     "quick": ((*RUN, "--verbose"), ("--quick",)),
-    "deep": (RUN, ("--deep",)),
+    "deep": (("scan", "modes.py", "--run", "--mode", "train", "--no-verify"), ("--deep",)),
     "verbose": (NO_RUN, ("--verbose",)),
     "no_cache": (NO_RUN, ("--no-cache",)),
     "cache_dir": (NO_RUN, ("--cache-dir", "kept")),

@@ -191,14 +191,9 @@ def graphdoctor_target():
 def test_dropout_in_a_checkpoint_has_the_gradients_of_eager(tmp_path: Path, server: Server) -> None:
     file = tmp_path / "checkpointed.py"
     file.write_text(CHECKPOINTED)
-    (found,) = run(RunRequest(file, tmp_path, mode="train", audit=True), server=server).runs
+    (found,) = run(RunRequest(file, tmp_path, mode="train", deeper=False), server=server).runs
     assert (found.graphs, found.breaks) == (1, ())
     assert found.numerics is not None and found.numerics.equal is True, found.numerics
-    assert found.audit is not None
-    assert [(checked.name, checked.outcome) for checked in found.audit.backends][:2] == [
-        ("eager", "same"),
-        ("aot_eager", "same"),
-    ]
 
 
 def test_bad_input_spec_is_rejected_before_anything_runs(project: Path) -> None:
