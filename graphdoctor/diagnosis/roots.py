@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from graphdoctor.model.findings import Edit, Finding, Location
@@ -15,30 +16,37 @@ def roots(findings: Sequence[Finding]) -> dict[int, int]:
     whose fix covers another always stands before it.
     """
     root = {number: number for number in range(len(findings))}
-    by_path: dict[str, list[int]] = {}
+    touched = _touched(findings)
     for number, finding in enumerate(findings):
         if finding.status != "refuted":
-            by_path.setdefault(finding.location.path, []).append(number)
-    reach = [_reach(finding) for finding in findings]
-    for numbers in by_path.values():
-        for number in numbers:
-            first, last = reach[number]
-            # A file may have a thousand findings, and few of them are near to each other.
-            near = (n for n in numbers if reach[n][0] <= last and first <= reach[n][1] and n != number)
-            head = next((n for n in near if _leads(findings[n], n, findings[number], number)), None)
+            path = finding.location.path
+            near = sorted({n for line in _lines(finding.location) for n in touched[path, line]} - {number})
+            head = next((n for n in near if _leads(findings[n], n, finding, number)), None)
             if head is not None:
                 root[number] = head
     return {number: _top(number, root) for number in root}
 
 
-def _reach(finding: Finding) -> tuple[int, int]:
-    """The first and the last line that the finding marks or its fix rewrites in its file."""
-    place = finding.location
-    edits = [edit for edit in (finding.fix.edits if finding.fix else ()) if edit.path == place.path]
-    return (
-        min([place.line, *(edit.start[0] for edit in edits)]),
-        max([place.end_line, *(edit.end[0] for edit in edits)]),
-    )
+def _touched(findings: Sequence[Finding]) -> dict[tuple[str, int], list[int]]:
+    """By path and line: the findings that mark code there, or whose fixes rewrite some.
+
+    A file may have a thousand findings, and few of them are near to each other.
+    """
+    touched: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for number, finding in enumerate(findings):
+        if finding.status == "refuted":
+            continue
+        path = finding.location.path
+        edits = [edit for edit in (finding.fix.edits if finding.fix else ()) if edit.path == path]
+        lines = set(_lines(finding.location))
+        lines.update(*(range(edit.start[0], edit.end[0] + 1) for edit in edits if edit.start < edit.end))
+        for line in lines:
+            touched[path, line].append(number)
+    return touched
+
+
+def _lines(place: Location) -> range:
+    return range(place.line, place.end_line + 1)
 
 
 def _top(number: int, root: dict[int, int]) -> int:
