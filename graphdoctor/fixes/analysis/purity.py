@@ -6,6 +6,7 @@ The tables list operators of torch 2.13 that have no side effect; what is not li
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -94,6 +95,11 @@ def root(node: cst.CSTNode) -> str:
     return node.value if isinstance(node, cst.Name) else ""
 
 
+def is_own(node: cst.CSTNode) -> TypeGuard[cst.Attribute]:
+    """True for ``self.x``."""
+    return isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
+
+
 def is_torch_function(call: cst.Call, editor: Editor) -> bool:
     """True for ``torch.abs(x)``, ``F.gelu(x)`` and names imported from torch."""
     base = root(call.func)
@@ -117,6 +123,6 @@ def is_pure(call: cst.Call, editor: Editor, python: bool = False) -> bool:
         if name == "float" and [type(a.value) for a in call.args] == [cst.SimpleString]:
             return True  # float("-inf")
         return name in (PURE_BUILTINS if python else {"len", "abs"})
-    if not isinstance(call.func, cst.Attribute) or editor.code(call.func.value) == "self":
+    if not isinstance(call.func, cst.Attribute) or is_own(call.func):
         return False
     return name in PURE or (python and name in PURE_PYTHON_METHODS)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.purity import is_own
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, parameters
@@ -101,7 +102,7 @@ def is_only_written(assign: cst.Assign | cst.AugAssign, editor: Editor) -> bool:
     """
     target = assign.target if isinstance(assign, cst.AugAssign) else assign.targets[0].target
     is_one = isinstance(assign, cst.AugAssign) or len(assign.targets) == 1
-    if not is_one or not isinstance(target, cst.Attribute) or editor.code(target.value) != "self":
+    if not is_one or not is_own(target):
         return False
     places = editor.every(cst.Assign), editor.every(cst.AugAssign)
     writes = [a for found in places for a in found if target.attr.value in _written_attributes(a)]
@@ -121,7 +122,7 @@ def is_only_appended(append: cst.BaseExpression, editor: Editor) -> bool:
     appends to, clears and counts.
     """
     place = append.value if isinstance(append, cst.Attribute) else None
-    if not isinstance(place, cst.Attribute) or editor.code(place.value) != "self":
+    if place is None or not is_own(place):
         return False
     return all(_is_kept(n, editor) for n in editor.every(cst.Attribute) if n.attr.value == place.attr.value)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Conditions
+from graphdoctor.fixes.analysis.purity import is_own
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -117,7 +118,7 @@ def _sets_number(target: cst.AssignTarget, attribute: str, owner: cst.ClassDef, 
     if not isinstance(left, cst.Attribute) or left.attr.value != attribute:
         return False
     within = (editor.location(node) for node in editor.ancestors(target) if isinstance(node, cst.ClassDef))
-    if editor.code(left.value) == "self" and editor.location(owner) not in within:
+    if is_own(left) and editor.location(owner) not in within:
         return False
     assigned = cst.ensure_type(editor.parent(target), cst.Assign).value
     return not (isinstance(assigned, cst.BinaryOperation) and editor.code(left) in map(editor.code, walk(assigned)))

@@ -6,12 +6,12 @@ does not know it, because a buffer is data.
 
 from __future__ import annotations
 
-from typing import Literal, TypeGuard
+from typing import Literal
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.attribute_writes import in_constructor, writes
-from graphdoctor.fixes.analysis.purity import called, calls, is_pure, is_torch_function, root
+from graphdoctor.fixes.analysis.purity import called, calls, is_own, is_pure, is_torch_function, root
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -78,16 +78,12 @@ def _expression(hit: Hit, owner: cst.ClassDef, editor: Editor) -> tuple[cst.Base
     is_truth = isinstance(hit.event, Truth) or branch_of(read, editor) is not None
     numbers = [c for c in calls(read) if called(c) in _NUMBERS]
     if is_truth:
-        if all(_is_switch(n.attr.value, owner, editor) for n in walk(read) if _is_own(n)):
+        if all(_is_switch(n.attr.value, owner, editor) for n in walk(read) if is_own(n)):
             raise Refuse("the buffer is a switch, which code outside of the file is to turn on or off")
         return read, f"bool({text})", "flag"
     if isinstance(hit.event, Convert) and not numbers:
         return read, f"{text}.tolist()", "value"
     return read, text, "value" if numbers else "index"
-
-
-def _is_own(node: cst.CSTNode) -> TypeGuard[cst.Attribute]:
-    return isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
 
 
 def _is_switch(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
@@ -125,8 +121,7 @@ def _is_constant(node: cst.BaseExpression, owner: cst.ClassDef, editor: Editor) 
         if not known and not is_pure(call, editor):
             return False
     labels = {n.attr for n in walk(node) if isinstance(n, cst.Attribute)}
-    own = [n for n in walk(node) if isinstance(n, cst.Attribute) and isinstance(n.value, cst.Name)]
-    read = {n.attr.value for n in own if n.value.value == "self"}  # type: ignore[attr-defined]
+    read = {n.attr.value for n in walk(node) if is_own(n)}
     loose = {n.value for n in walk(node) if isinstance(n, cst.Name) and n not in labels} - {"self"}
     functions = {root(c.func) for c in calls(node) if is_torch_function(c, editor) or called(c) in _BUILTINS}
     return bool(read) and loose <= functions and all(is_buffer(name, owner, editor) for name in read)
@@ -164,5 +159,4 @@ def _makes_buffer(node: cst.Assign, name: str, editor: Editor) -> bool:
 
 def _label(read: cst.BaseExpression) -> str:
     """The name of the buffer that is read first."""
-    own = (n for n in walk(read) if isinstance(n, cst.Attribute) and isinstance(n.value, cst.Name))
-    return next(n.attr.value for n in own if n.value.value == "self")  # type: ignore[attr-defined]
+    return next(n.attr.value for n in walk(read) if is_own(n))

@@ -8,7 +8,7 @@ from graphdoctor.fixes.analysis.effects import trace
 from graphdoctor.fixes.analysis.namespaces import READS_LOCALS, dotted_name, is_read
 from graphdoctor.fixes.analysis.once_only import is_given_once
 from graphdoctor.fixes.analysis.outputs import may_be_caught, more_than_output
-from graphdoctor.fixes.analysis.purity import calls
+from graphdoctor.fixes.analysis.purity import calls, is_own
 from graphdoctor.fixes.analysis.quiet_calls import READING
 from graphdoctor.fixes.analysis.uses import is_elsewhere
 from graphdoctor.fixes.branches.output_blocks import called_in, guard_branch
@@ -150,7 +150,7 @@ def _other_readers(statement: cst.CSTNode, editor: Editor) -> list[cst.CSTNode]:
     """The statements of other functions that read ``self.start``, where nothing but ``statement`` gives it a value."""
     targets = _targets(statement)
     target = targets[0] if len(targets) == 1 else None
-    if not isinstance(target, cst.Attribute) or editor.code(target.value) != "self":
+    if target is None or not is_own(target):
         return []
     found = [n for n in editor.every(cst.Attribute) if n.attr.value == target.attr.value and n is not target]
     read = [n for n in found if is_read(n, editor)]
