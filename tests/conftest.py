@@ -65,8 +65,12 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """The tests stay: the collector need not look at them."""
+    """The tests stay: the collector need not look at them. What they compile takes the time that it takes in a worker."""
     gc.freeze()
+    if "torch" in sys.modules:
+        from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
+
+        skip_guard_timing()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -45,29 +45,36 @@ def unused(
 ) -> tuple[Finding, ...]:
     """One finding for each comment with codes that silence nothing; ``findings`` are all, before any are left out."""
     found = []
+    codes = {code for path in scope.judged for suppression in silenced.get(path, ()) for code in suppression.codes}
+    meant = {code: [known for known in scope.known if matches(known.code, known.name, code)] for code in codes}
     for path in scope.judged:
         here = [f for f in findings if f.location.path == path]
         for suppression in silenced.get(path, ()):
-            reasons = list(_reasons(suppression, path, here, scope))
+            reasons = list(_reasons(suppression, path, here, scope, meant))
             if reasons:
                 found.append(_finding(suppression, path, reasons))
     return tuple(found)
 
 
 def _reasons(
-    suppression: Suppression, path: str, findings: Sequence[Finding], scope: Scope
+    suppression: Suppression,
+    path: str,
+    findings: Sequence[Finding],
+    scope: Scope,
+    meant: Mapping[str, Sequence[Known]],
 ) -> Iterator[tuple[str, str]]:
-    """(code, why it silences nothing) for the codes of one comment."""
+    """(code, why it silences nothing) for the codes of one comment; ``meant`` has what each of them names."""
     for code in suppression.codes:
         if code.upper() in (EVERYTHING, "ALL"):
             continue
-        meant = [known for known in scope.known if matches(known.code, known.name, code)]
-        if not meant:
+        if not meant[code]:
             if _OURS.fullmatch(code):
                 yield code, f"no rule is called {code}"
         elif suppression.last == 0:
             yield code, "the comment stands on a line of its own, and holds for the statement on its line"
-        elif suppression.last is not None and _is_unused(suppression, suppression.last, path, meant, findings, scope):
+        elif suppression.last is not None and _is_unused(
+            suppression, suppression.last, path, meant[code], findings, scope
+        ):
             yield code, f"{code} finds nothing here"
 
 
