@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import random
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 import torch._dynamo
+from _pytest.logging import LogCaptureHandler
 from torch import nn
 from torch._dynamo import utils
 
@@ -183,8 +183,7 @@ def test_a_stance_of_the_user_does_not_hide_breaks() -> None:
 
 def test_the_trace_does_not_reach_the_log_of_a_test() -> None:
     """pytest adds a handler of its own to each logger that does not propagate."""
-    stream = io.StringIO()
-    handler = logging.StreamHandler(stream)
+    handler = LogCaptureHandler()
     trace = logging.getLogger("torch.__trace")
     trace.addHandler(handler)
     try:
@@ -192,7 +191,7 @@ def test_the_trace_does_not_reach_the_log_of_a_test() -> None:
             assert_fullgraph(Restless(), torch.rand(6, 4))
     finally:
         trace.removeHandler(handler)
-    assert stream.getvalue() == ""
+    assert handler.records == []
 
 
 def test_a_break_inside_a_package_is_placed_there_and_can_be_ignored(tmp_path: Any, monkeypatch: Any) -> None:
