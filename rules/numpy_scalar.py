@@ -40,6 +40,11 @@ FOLDED = (
     "abs", "ceil", "clip", "exp", "floor", "log", "log10", "log2", "maximum", "minimum", "mod", "power", "rint",
     "round", "sin", "sqrt", "tanh", "trunc",
 )  # fmt: skip
+#: Functions of `math` that Dynamo evaluates while tracing for a numpy scalar of known value.
+REAL_FUNCTIONS = frozenset((
+    "atan2", "copysign", "cos", "degrees", "exp", "fabs", "hypot", "log", "log10", "log2", "pow", "radians", "sin",
+    "sqrt", "tan", "tanh",
+))  # fmt: skip
 #: Methods of arrays that give Python objects.
 EXTRACTORS = ("item", "tolist", "tobytes")
 #: Attributes of arrays that Dynamo does not know (torch/_dynamo/variables/tensor.py).
@@ -321,7 +326,7 @@ def check_convert(event: Convert) -> Hit | None:
     # Text is another rule's.
     if tensor is None or not tensor.numpy or event.to in ("str", "repr", "format") or _is_folded(event.node):
         return None
-    if tensor.constant and event.to in ("int", "float"):
+    if tensor.constant and (event.to in ("int", "float") or (event.to == "math" and event.how in REAL_FUNCTIONS)):
         # What is computed of sizes alone is evaluated while tracing.
         return None
     plain = _is_scalar_of_eager_code(tensor) and event.to in ("int", "float", "index", "size")

@@ -444,11 +444,17 @@ def graphdoctor_target():
 )
 
 
+#: Builtins that look at the layer they are given. A loop over a list of layers hands one on without a look.
+_LOOKS = frozenset({"builtins.isinstance", "builtins.type"})
+
+
 def watches(name: str) -> bool:
-    return not name.startswith(("builtins.", "torch.Tensor."))
+    return name in _LOOKS or not name.startswith(("builtins.", "torch.Tensor."))
 
 
 def check_call(event: Call) -> Hit | None:
+    if event.qualname in _LOOKS:
+        return _look(event)
     if _meets_recurrent(event):
         return Hit(
             event,
@@ -467,6 +473,21 @@ def check_call(event: Call) -> Hit | None:
         event,
         f"{code(event)} calls a recurrent layer, which Dynamo does not trace",
         "compile the parts around it separately, or set `torch._dynamo.config.allow_rnn = True`",
+        certainty(event),
+        consequence=_cost(event),
+    )
+
+
+def _look(event: Call) -> Hit | None:
+    """``isinstance(layer, nn.LSTM)``; of ``isinstance(self.rnn, nn.LSTM)`` the reading of the attribute is judged."""
+    looks_at = event.node.args[0].value if isinstance(event.node, cst.Call) and event.node.args else None
+    named = isinstance(looks_at, (cst.Name, cst.Subscript))
+    if not named or not event.args or not any(map(_is_recurrent, options(event.args[0]))):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} looks at a recurrent layer, which Dynamo does not trace",
+        "keep in `__init__` what it tells, and compile the parts around the layer separately",
         certainty(event),
         consequence=_cost(event),
     )

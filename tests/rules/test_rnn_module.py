@@ -101,6 +101,11 @@ def test_a_loop_that_is_left_may_not_come_to_the_layer(tmp_path: Path) -> None:
     _compare(tmp_path, BEHIND.format(read=left))
 
 
+@pytest.mark.parametrize("look", ["isinstance(layer, nn.LSTM)", "type(layer)", "layer"])
+def test_a_loop_over_layers_breaks_where_it_looks_at_one(tmp_path: Path, look: str) -> None:
+    _compare(tmp_path, BEHIND.format(read=f"0\n        for layer in self.layers:\n            read = {look}"))
+
+
 @pytest.mark.parametrize(
     ("lines", "breaks"),
     [

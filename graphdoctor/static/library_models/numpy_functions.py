@@ -127,7 +127,7 @@ def _is_constant(value: Value) -> bool:
 
 
 def _may_be_array(value: Value) -> bool:
-    """Whether a function of numpy gives tensor data for ``value``: an array, a list, a number read from a tensor."""
+    """Whether numpy gives tensor data for ``value``: an array, a list, an input, a number that was read."""
     if isinstance(value, Tensor):
-        return not (value.numpy and value.constant)
+        return not (value.numpy and value.constant) or value.argument
     return isinstance(value, Seq) or (isinstance(value, PythonValue) and value.data_dependent)

@@ -146,3 +146,36 @@ def test_a_buffer_is_no_array(tmp_path: Path) -> None:
         "    def forward(self, x):\n        return x + torch.zeros(1, dtype=self.table.dtype)\n"
     )
     assert analyse([(file, "model.py")]).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "breaks"),
+    [
+        ("float(KEPT)", False),
+        ("float(KEPT * 2)", True),
+        ("int(2 // WHOLE)", True),
+        ("float(np.sqrt(2.0) * 2)", False),
+        ("math.sqrt(KEPT)", False),
+        ("math.log(WHOLE)", False),
+        ("math.floor(KEPT)", True),
+        ("math.sqrt(KEPT + 1)", True),
+    ],
+)
+def test_numbers_that_numpy_computed_before_have_a_value_until_the_graph_computes_with_them(
+    value: str, breaks: bool, tmp_path: Path, splits: Callable[..., bool]
+) -> None:
+    source = f"""\
+import math
+
+import numpy as np
+
+KEPT, WHOLE = np.sqrt(2), np.int64(2)
+
+
+def f(x):
+    return x * {value}
+"""
+    assert splits(source, "f", torch.rand(3)) is breaks
+    file = tmp_path / "model.py"
+    file.write_text(source.replace("import numpy", "import torch\nimport numpy", 1) + "\n\ng = torch.compile(f)\n")
+    assert [f.rule for f in analyse([(file, "model.py")]).findings] == ["GD213"] * breaks

@@ -203,3 +203,18 @@ def test_opt_einsum_gives_a_tensor(events, einsum: str) -> None:
                 return einsum("ij,jk->ik", x, x).reshape(-1)
     """)
     assert [e.qualname for e in found if isinstance(e, Call)] == ["opt_einsum.contract", "torch.Tensor.reshape"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "breaks"),
+    [
+        ("torch.min(torch.as_tensor(4), torch.as_tensor(x.shape[0]))", False),
+        ("torch.maximum(torch.tensor(2), torch.tensor(1))", False),
+        ("torch.min(torch.as_tensor(4), n)", True),
+    ],
+)
+def test_what_is_computed_of_constants_is_one(events, splits, rows: str, breaks: bool) -> None:
+    source = f"import torch\n\n\ndef f(x: torch.Tensor, n: torch.Tensor):\n    return x.reshape({rows}, -1)\n"
+    assert splits(source, "f", torch.rand(2, 4), torch.tensor(2)) is breaks
+    sizes = [e.value for e in events(f"{source}\n\ng = torch.compile(f)\n") if isinstance(e, Convert)]
+    assert [size.constant for size in sizes] == [not breaks]

@@ -111,8 +111,12 @@ def _with_tensor(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Valu
     right = b if isinstance(b, Tensor) else None
     found = tensor_result(left, right, _dtype(name, a, b))
     # A numpy scalar that eager code computes is an input of the graph, like its operands.
-    is_input = found.numpy and found.constant and not interpreter.frame.compiled
-    return replace(found, argument=True) if is_input else found
+    if not found.numpy or not found.constant:
+        return found
+    if not interpreter.frame.compiled:
+        return replace(found, argument=True)
+    # What the graph computes of such an input has no known value.
+    return replace(found, constant=not any(t.argument for t in (left, right) if t is not None))
 
 
 def _with_plain_values(name: str, a: Value, b: Value) -> Value:

@@ -15,7 +15,7 @@ _SAME = torch_tables.words(
 )
 
 #: Operators on two tensors or more, element by element.
-_BROADCAST = torch_tables.words(
+BROADCAST = torch_tables.words(
     "eq ne lt le gt ge add sub mul div maximum minimum logical_and logical_or logical_xor where"
 )
 
@@ -53,7 +53,7 @@ def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs
     if name in ("cat", "concat", "concatenate", "stack") and args:
         joined = _in_common(args[0])
         return joined if joined is None or name != "stack" else joined + 1
-    if name in _BROADCAST and len(args) > 1:
+    if name in BROADCAST and len(args) > 1:
         return _of_largest(args)
     return None if operand is None or operand.ndim is None else _of_operand(name, operand.ndim, args, kwargs)
 

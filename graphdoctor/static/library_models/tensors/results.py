@@ -76,6 +76,9 @@ def _one_tensor(call: _Call) -> Tensor:
     if operand is not None and name in torch_tables.SAME_SHAPE_OPS:
         sizes = operand.sizes
         constant = operand.constant
+    elif name in dimensions.BROADCAST or _elementwise(name, args):
+        # Dynamo computes it of constants too: `torch.min(torch.as_tensor(4), torch.as_tensor(x.shape[0]))`.
+        constant = all(arg.constant for arg in (*args, *call.kwargs.values()) if isinstance(arg, Tensor))
     dense = name in ("to_dense", "mm", "matmul") or name in torch_tables.PARTS_OF_SPARSE
     sparse = name.startswith(("to_sparse", "sparse_")) or (operand is not None and operand.sparse and not dense)
     unbacked = _keeps_unbacked_rows(call) or (name in torch_tables.DATA_SIZED and call.compiled)
