@@ -15,6 +15,7 @@ from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.counters import counters_of
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function, keeps_in_table
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
+from graphdoctor.static.domain.tensor_methods import shown_tensors
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options, widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
@@ -192,6 +193,11 @@ class FunctionInfo:
                     if type(part) is cst.Name:
                         values.setdefault(part.value, value)
         return values
+
+    @cached_property
+    def shown_tensors(self) -> frozenset[str]:
+        """The names whose only value its body asks for what tensors alone have."""
+        return shown_tensors(self.body)
 
     @cached_property
     def body(self) -> cst.BaseSuite | cst.BaseExpression:

@@ -27,7 +27,7 @@ from graphdoctor.static.domain.values import (
     Tensor,
     Value,
 )
-from graphdoctor.static.interp import arguments, definitions, objects
+from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
@@ -51,19 +51,7 @@ def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Functio
 
 
 #: Methods that torch calls for another: ``transform(x)`` calls ``_call``.
-_CALLED_BY_TORCH = ("_call", "_inverse")
-
-
-def distribution_methods(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> Iterator[Function]:
-    """The methods of the public classes that are distributions or transforms of torch, each of an object."""
-    for name, value in defined(module):
-        if name not in public or not isinstance(value, Class) or value.info.module is not module:
-            continue
-        info = value.info
-        if not info.is_module and any(base.startswith("torch.distributions.") for base in info.externals):
-            made = objects.instantiate(interpreter, info.node, Class(info), (), {})
-            for method in _methods(info):
-                yield method.to(made)
+CALLED_BY_TORCH = ("_call", "_inverse")
 
 
 def autograd_functions(interpreter: Interpreter, module: ModuleInfo) -> Iterator[tuple[Function, dict[str, Value]]]:
@@ -296,7 +284,7 @@ def _run_by(info: ClassInfo, method: Function) -> list[Function]:
 
 
 def _methods(info: ClassInfo) -> list[Function]:
-    named = [v for name, v in info.attrs.items() if not name.startswith("_") or name in _CALLED_BY_TORCH]
+    named = [v for name, v in info.attrs.items() if not name.startswith("_") or name in CALLED_BY_TORCH]
     methods = [value for value in named if isinstance(value, Function) and not value.info.markers & NO_METHODS]
     return [method for method in methods if not _is_coroutine(method)]
 
@@ -356,7 +344,8 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
             return True
     for node in walk(info.body):
         value = names.get(node.value) if type(node) is cst.Name else None
-        if type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in _AROUND_A_MODEL:
+        called = node.func if type(node) is cst.Call else None
+        if type(called) is cst.Attribute and called.attr.value in _AROUND_A_MODEL and not _is_own(info, called):
             return True
         if type(node) is cst.Call and _is_array_of(node, taken):
             return True
@@ -366,6 +355,12 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
         if any(within(name, HOST_PACKAGES | TRACKERS) for name in used):
             return True
     return False
+
+
+def _is_own(info: FunctionInfo, called: cst.Attribute) -> bool:
+    """Whether ``self.backward`` is a method that the class of ``info`` defines and that is no module."""
+    owner, of_self = info.owner, type(called.value) is cst.Name and called.value.value == "self"
+    return of_self and owner is not None and not owner.is_module and owner.lookup(called.attr.value) is not None
 
 
 def _is_array_of(call: cst.Call, taken: set[str]) -> bool:

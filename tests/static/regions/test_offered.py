@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.values import Tensor
 
@@ -343,3 +346,70 @@ def test_a_function_that_unpacks_its_argument_into_tensors_is_a_region(events):
             return last if first > 0 else range(last)
     """)
     assert {e.site.function for e in found if isinstance(e, Truth)} == {"error", "error_of"}
+
+
+DISTRIBUTIONS = """
+import torch
+from torch.distributions import Distribution
+from torch.distributions.utils import lazy_property
+
+__all__ = ["Scores", "Chain"]
+
+
+class Scores(Distribution):
+    def __init__(self, scores, lengths=None):
+        self.scores = {scores}
+        self.lengths = scores.new_full((2,), 3) if lengths is None else lengths
+
+    @lazy_property
+    def total(self):
+        raise NotImplementedError
+
+    @property
+    def best(self):
+        return self.scores.max(){best}
+
+    def log_prob(self, value):
+        return self.scores + {probability}
+
+    def named(self, name):
+        print(name)
+        return self.scores
+
+    def backward(self, total):
+        return torch.autograd.grad(total, self.scores)[0]
+
+    @lazy_property
+    def marginals(self):
+        return self.backward(self.total.sum())
+
+
+class Chain(Scores):
+    @lazy_property
+    def total(self):
+        return self.scores.logsumexp(-1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scores", "best", "probability", "found"),
+    [
+        ("scores", "", "value", []),
+        ("scores.requires_grad_()", "", "value", [("GD501", "Scores.__init__")]),
+        ("scores", ".item()", "value", [("GD211", "Scores.best")]),
+        ("scores", "", "(value if value.sum() > 0 else 0)", [("GD201", "Scores.log_prob")]),
+    ],
+)
+def test_distributions_are_made_and_read_in_compiled_code(tmp_path, scores, best, probability, found):
+    file = tmp_path / "scores.py"
+    file.write_text(DISTRIBUTIONS.format(scores=scores, best=best, probability=probability))
+    findings = analyse([(file, file.name)]).findings
+    assert {(f.rule, f.function) for f in findings} == {("GD501", "Scores.backward"), *found}
+
+
+def test_what_dynamo_does_with_a_distribution_that_compiled_code_makes(splits):
+    torch = pytest.importorskip("torch")
+    plain = DISTRIBUTIONS.format(scores="scores", best="", probability="value")
+    uses = "\n\ndef f(x):\n    made = Chain(x)\n    return made.best + made.log_prob(x) + made.total.sum(){more}\n"
+    assert not splits(plain + uses.format(more=""), "f", torch.rand(2, 3))
+    assert splits(plain + uses.format(more=" + made.marginals"), "f", torch.rand(2, 3, requires_grad=True))
