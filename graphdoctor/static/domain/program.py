@@ -321,6 +321,11 @@ class ClassInfo:
         """True when it derives from nn.Module, judging by the names of its bases."""
         return any(map(_is_of_modules, self.externals))
 
+    @cached_property
+    def is_tensor(self) -> bool:
+        """Whether its objects are tensors: ``class Labelled(torch.Tensor)``."""
+        return self.derives("torch.Tensor", "torch._tensor.Tensor")
+
     def has_own_call(self) -> bool:
         """Whether a call of its objects runs a `__call__` of the scanned code.
 

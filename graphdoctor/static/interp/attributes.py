@@ -9,7 +9,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import GetAttr, SetAttr
-from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS
+from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS, TENSOR_METHODS, TENSOR_PROPERTIES
 from graphdoctor.static.domain.value_functions import join, kinds, options, widen_numbers_within
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -175,6 +175,10 @@ def tensor_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Tens
     return Method(receiver, name)
 
 
+#: What a subclass of ``torch.Tensor`` inherits.
+_OF_TENSORS = TENSOR_METHODS | TENSOR_PROPERTIES
+
+
 def rows_of(tensor: Tensor) -> PythonValue:
     """The number of rows of ``tensor``, marked as data-dependent where it is."""
     sample = tensor.sizes[0] if tensor.sizes else None
@@ -234,6 +238,8 @@ def _undefined_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: 
     if named_attributes.reads_entry(receiver.info, name):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return UNKNOWN
+    if receiver.info.is_tensor and name in _OF_TENSORS:
+        return tensor_attribute(interpreter, node, Tensor(), name)
     if receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
         # An attribute of ``ctx`` that the class of the ``autograd.Function`` does not define.
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
@@ -305,13 +311,15 @@ def module_attribute(receiver: TorchModule, name: str) -> Value:
     return Method(receiver, name)
 
 
-def _super_attribute(receiver: Super, name: str) -> Value:
+def _super_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Super, name: str) -> Value:
     instance = receiver.instance
     info = instance.info if isinstance(instance, (Instance, Class)) else receiver.after
     found = info.lookup(name, after=receiver.after)
     if found is None and name == "__call__" and info.is_module:
         # ``nn.Module.__call__`` runs the forward of the object.
         found = info.lookup("forward")
+    if found is None and isinstance(instance, Instance) and info.is_tensor and name in _OF_TENSORS:
+        return tensor_attribute(interpreter, node, Tensor(), name)
     if found is None:
         return Method(receiver, name)
     return join(*(calls.bind(option, instance) for option in options(found)))
@@ -409,7 +417,7 @@ _READERS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, str], Value
     Instance: instance_attribute,
     External: lambda interpreter, _node, receiver, name: external_attribute(interpreter, receiver, name),
     Class: _class_attribute,
-    Super: lambda _interpreter, _node, receiver, name: _super_attribute(receiver, name),
+    Super: _super_attribute,
     Compiled: _compiled_attribute,
     ExternalObject: _external_object_attribute,
     TorchModule: _torch_module_attribute,

@@ -391,4 +391,8 @@ def _sure_tensors(interpreter: Interpreter, function: Function) -> set[str]:
         name: (*options(value), *(value.items or ())) if isinstance(value, Seq) else options(value)
         for name, value in assumed.items()
     }
-    return {name for name, found in parts.items() if any(isinstance(part, Tensor) and part.is_known for part in found)}
+    return {name for name, found in parts.items() if any(map(_is_sure_tensor, found))}
+
+
+def _is_sure_tensor(value: Value) -> bool:
+    return value.is_known if isinstance(value, Tensor) else isinstance(value, Instance) and value.info.is_tensor

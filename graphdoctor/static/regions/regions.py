@@ -56,7 +56,7 @@ from graphdoctor.static.regions.offered import (
     works_on_the_host,
 )
 from graphdoctor.static.regions.public_names import public_names
-from graphdoctor.static.regions.tensor_objects import parts_of_distributions
+from graphdoctor.static.regions.tensor_objects import parts_of_tensor_objects
 from graphdoctor.static.regions.unbuilt import classes_that_compile
 from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
@@ -298,7 +298,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             if takes_tensors(interpreter, inside):
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, option)
-        for part, passed in parts_of_distributions(interpreter, module, public):
+        for part, passed in parts_of_tensor_objects(interpreter, module, public):
             if not was_called(interpreter, part) and not works_on_the_host(interpreter, innermost(part)):
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, part, *arguments_for(part, passed))

@@ -1,4 +1,4 @@
-"""Objects that are made of tensors, such as distributions: compiled code makes them, reads their properties and calls
+"""Objects that are tensors, or are made of them as distributions are: compiled code reads their properties and calls
 their methods.
 """
 
@@ -22,22 +22,24 @@ _OF_A_VALUE = ("log_prob", "cdf", "icdf")
 _DRAWING = ("sample", "rsample")
 
 
-def parts_of_distributions(
+def parts_of_tensor_objects(
     interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]
 ) -> Iterator[tuple[Function, dict[str, Value]]]:
-    """The constructors, properties and methods of the public classes that are distributions or transforms of torch,
-    each of an object that is made with tensors where it takes some, and what users pass.
+    """The properties and methods of the public classes that are tensors, or distributions or transforms of torch, each
+    of an object that is made with tensors where it takes some, and what users pass.
+
+    A distribution is also made in compiled code.
     """
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is None or name not in public or info.is_module or not _is_of_distributions(info):
+        if info is None or name not in public or info.is_module or not (info.is_tensor or _is_of_distributions(info)):
             continue
         init = info.lookup("__init__")
         given = assumed_arguments(interpreter, init.to(Instance(info))) if isinstance(init, Function) else {}
         made = objects.instantiate(interpreter, info.node, Class(info), (), given)
         if not isinstance(made, Instance):
             continue
-        if isinstance(init, Function) and any(map(_is_sure, given.values())):
+        if isinstance(init, Function) and not info.is_tensor and any(map(_is_sure, given.values())):
             yield init.to(made), given
         for method in _methods(info):
             inside = innermost(method.to(made))

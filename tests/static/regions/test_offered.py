@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from graphdoctor.lint.engine import analyse
@@ -413,3 +415,53 @@ def test_what_dynamo_does_with_a_distribution_that_compiled_code_makes(splits):
     uses = "\n\ndef f(x):\n    made = Chain(x)\n    return made.best + made.log_prob(x) + made.total.sum(){more}\n"
     assert not splits(plain + uses.format(more=""), "f", torch.rand(2, 3))
     assert splits(plain + uses.format(more=" + made.marginals"), "f", torch.rand(2, 3, requires_grad=True))
+
+
+LABELLED = """
+import torch
+
+__all__ = ["Labelled"]
+
+
+class Labelled(torch.Tensor):
+    def __new__(cls, x, labels):
+        return super().__new__(cls, x)
+
+    def __init__(self, x, labels):
+        self._labels = labels
+
+    @property
+    def labels(self):
+        return self._labels
+
+    def find(self, other: "Labelled"):
+        {statement}
+        return self * other
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "rules"),
+    [
+        ("if self.shape[0] > 2 and self.dtype == torch.float32: return self", []),
+        ("if self.ndim > 2 or self.labels is None: return self", []),
+        ("if self.labels == other.labels: return self", []),
+        ("if self.sum() > 0: return self", ["GD201"]),
+        ("if (self > other).any() or self.labels: return self", ["GD201"]),
+        ("if (1 - self).any(): return self", ["GD201"]),
+        ("if super().sum() > 0: return self", ["GD201"]),
+        ("return self.as_subclass(torch.Tensor)", ["GD405"]),
+        ("return torch.rand(3).as_subclass(Labelled)", []),
+    ],
+)
+def test_methods_of_subclasses_of_tensors_are_regions(tmp_path, statement, rules):
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "labelled.py"
+    file.write_text(LABELLED.format(statement=statement))
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == rules
+    names: dict = {}
+    exec(file.read_text(), names)
+    labelled = names["Labelled"](torch.rand(3), ["x"])
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported) if rules else nullcontext():
+        torch.compile(lambda x: x.find(x), backend="eager", fullgraph=True)(labelled)
