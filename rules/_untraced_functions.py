@@ -23,6 +23,7 @@ UNTRACED = frozenset((
     "itertools.combinations_with_replacement", "struct.calcsize", "fnmatch.fnmatch", "configparser.ConfigParser",
     "argparse.ArgumentParser", "pprint.pformat", "enum.auto", "sys.getrefcount",
     "sys.gettrace", "builtins.object", "builtins.dir", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
+    "builtins.property", "builtins.staticmethod", "builtins.classmethod",
     "numpy.isscalar", "numpy.vectorize", "numpy.datetime64", "numpy.testing", "numpy.allclose",
     "numpy.polynomial", "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "pydantic.BaseModel",
     "torch.utils.dlpack", "torch.from_dlpack", "torch.to_dlpack",
