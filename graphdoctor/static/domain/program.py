@@ -19,6 +19,7 @@ from graphdoctor.static.domain.tensor_methods import shown_tensors
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options, widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
+from graphdoctor.syntax import declared
 from graphdoctor.syntax.assigned import assigned
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import find, walk
@@ -309,6 +310,40 @@ class ClassInfo:
         found = any(info is other for info in self.mro)
         if self.lookups.log is not None:
             self.lookups.log.append((self, "is_a", (other,), found))
+        return found
+
+    def declared_tensor(self, name: str) -> tuple[ModuleInfo, cst.BaseExpression] | None:
+        """The annotation that says that the attribute ``name`` is a tensor, and the module that it stands in."""
+        if self.lookups.log is not None:
+            self.lookups.log.append((self, "declared_as", (name,), self.declared_as(name)))
+        return None if self.is_module else self._declared_tensors.get(name)
+
+    def declared_as(self, name: str) -> str | None:
+        """The text of the annotation that says that the attribute ``name`` is a tensor."""
+        where, node = self._declared_tensors.get(name, (None, None))
+        return where.source.code(node) if where is not None and node is not None and not self.is_module else None
+
+    @cached_property
+    def is_record_of_tensors(self) -> bool:
+        """Whether it is a dataclass or a named tuple with a field that is a tensor."""
+        return not self.is_module and any(name in self._declared_tensors for name in self.fields)
+
+    @property
+    def holds_tensors(self) -> bool:
+        """Whether an attribute of its objects is declared to be a tensor."""
+        return not self.is_module and bool(self._declared_tensors)
+
+    @cached_property
+    def _declared_tensors(self) -> dict[str, tuple[ModuleInfo, cst.BaseExpression]]:
+        """For attributes that the body declares, or that the constructor sets to a parameter."""
+        found: dict[str, tuple[ModuleInfo, cst.BaseExpression]] = {}
+        for info in self.mro:
+            init = info.attrs.get("__init__")
+            given = isinstance(init, Function) and isinstance(init.info.node, cst.FunctionDef)
+            stored = declared.stored(init.info.node, init.info.body) if given else ()
+            for name, node in (*declared.fields(info.node), *stored):
+                if any(part.value.endswith("Tensor") for part in find(node, cst.Name)):
+                    found.setdefault(name, (info.module, node))
         return found
 
     @cached_property

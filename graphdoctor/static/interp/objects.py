@@ -8,8 +8,9 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
-from graphdoctor.static.domain.value_functions import join
+from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
@@ -20,9 +21,10 @@ from graphdoctor.static.domain.values import (
     Instance,
     PythonValue,
     Seq,
+    Tensor,
     Value,
 )
-from graphdoctor.static.interp import calls, imports
+from graphdoctor.static.interp import calls, definitions, imports
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import pydantic_models
 from graphdoctor.static.library_models.modules import torch_layers
@@ -69,6 +71,26 @@ def instantiate(
     if init is None:
         hold_children(instance, args)
     return instance
+
+
+def declared_attribute(interpreter: Interpreter, receiver: Instance, name: str) -> Value | None:
+    """What the class of ``receiver``, an object that was made elsewhere, says of an attribute that is a tensor; else
+    None.
+    """
+    declared = receiver.info.declared_tensor(name)
+    if declared is None:
+        return None
+    where, node = declared
+    frame = Frame(function=None, module=where, scope=where.scope, statement=receiver.info.node, muted=True)
+    with interpreter.call(frame):
+        found = definitions.annotation(interpreter, node)
+    return found if any(isinstance(option, Tensor) for option in options(found)) else None
+
+
+def field_values(interpreter: Interpreter, receiver: Instance) -> list[Value]:
+    """The values of the fields of a named tuple."""
+    held = (receiver.attrs.get(f) or declared_attribute(interpreter, receiver, f) for f in receiver.info.fields)
+    return [UNKNOWN if value is None else value for value in held]
 
 
 def _made_by_dataclass(info: ClassInfo) -> bool:

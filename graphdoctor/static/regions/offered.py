@@ -109,6 +109,15 @@ def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bo
     declared = [param.annotation for param in definitions.parameters(method.info.node.params)[1:]]
     if not declared or not all(_is_of_tensors(interpreter, method.info, annotation) for annotation in declared):
         return False
+    return _only_computes(interpreter, info, method)
+
+
+def only_computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
+    """Whether ``method`` and the methods of its class that it runs set nothing, draw nothing and use no data."""
+    return _only_computes(interpreter, info, method) and not _draws(info, method)
+
+
+def _only_computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
     running = _run_by(info, method)
     for each in running:
         # A method often calls the one that it overrides.
@@ -239,17 +248,20 @@ def methods_of_objects(
 
 
 def _plain_classes(module: ModuleInfo, public: frozenset[str]) -> Iterator[ClassInfo]:
-    """The public classes that are no modules.
-
-    Left out are those that are made with a model, which explain or train it, and those that derive from a class of
-    another package, such as a pipeline.
-    """
+    """The public classes that are no modules."""
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
         if info is None or info.is_module or name not in public:
             continue
-        if not _is_made_with_a_model(info) and all(each.partition(".")[0] in _OF_PYTHON for each in info.externals):
+        if is_plain_class(info):
             yield info
+
+
+def is_plain_class(info: ClassInfo) -> bool:
+    """Whether a class, which is no module, is neither made with a model, as those are that explain or train it, nor
+    derives from a class of another package, such as a pipeline.
+    """
+    return not _is_made_with_a_model(info) and all(each.partition(".")[0] in _OF_PYTHON for each in info.externals)
 
 
 def _draws(info: ClassInfo, method: Function) -> bool:
@@ -395,4 +407,6 @@ def _sure_tensors(interpreter: Interpreter, function: Function) -> set[str]:
 
 
 def _is_sure_tensor(value: Value) -> bool:
-    return value.is_known if isinstance(value, Tensor) else isinstance(value, Instance) and value.info.is_tensor
+    if isinstance(value, Instance):
+        return value.info.is_tensor or value.info.is_record_of_tensors
+    return isinstance(value, Tensor) and value.is_known

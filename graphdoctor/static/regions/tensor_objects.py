@@ -13,7 +13,13 @@ from graphdoctor.static.interp import definitions, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.definitions import defined
-from graphdoctor.static.regions.offered import CALLED_BY_TORCH, may_give_tensors, takes_tensors
+from graphdoctor.static.regions.offered import (
+    CALLED_BY_TORCH,
+    is_plain_class,
+    may_give_tensors,
+    only_computes,
+    takes_tensors,
+)
 from graphdoctor.static.regions.wrapped import innermost
 
 #: Methods of distributions that take a value of theirs.
@@ -25,26 +31,38 @@ _DRAWING = ("sample", "rsample")
 def parts_of_tensor_objects(
     interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]
 ) -> Iterator[tuple[Function, dict[str, Value]]]:
-    """The properties and methods of the public classes that are tensors, or distributions or transforms of torch, each
-    of an object that is made with tensors where it takes some, and what users pass.
+    """The properties and methods of the public classes that are tensors, distributions or transforms of torch, or
+    plain objects that hold tensors, such as the pose of a camera; each of an object that is made with tensors where it
+    takes some, and what users pass.
 
-    A distribution is also made in compiled code.
+    A distribution is also made in compiled code. Of plain objects these are the methods that only compute.
     """
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is None or name not in public or info.is_module or not (info.is_tensor or _is_of_distributions(info)):
+        if info is None or name not in public or info.is_module:
+            continue
+        is_plain = info.holds_tensors and is_plain_class(info) and not _is_of_data(info)
+        if not (info.is_tensor or _is_of_distributions(info) or is_plain):
             continue
         init = info.lookup("__init__")
         given = assumed_arguments(interpreter, init.to(Instance(info))) if isinstance(init, Function) else {}
         made = objects.instantiate(interpreter, info.node, Class(info), (), given)
         if not isinstance(made, Instance):
             continue
-        if isinstance(init, Function) and not info.is_tensor and any(map(_is_sure, given.values())):
+        if isinstance(init, Function) and _is_of_distributions(info) and any(map(_is_sure, given.values())):
             yield init.to(made), given
         for method in _methods(info):
             inside = innermost(method.to(made))
+            if is_plain and not only_computes(interpreter, info, inside):
+                continue
             if _computes(interpreter, inside) and may_give_tensors(interpreter, inside):
                 yield method.to(made), _passed(interpreter, inside)
+
+
+def _is_of_data(info: ClassInfo) -> bool:
+    """Whether objects are samples, which a loader goes through, or train something."""
+    named = ("__getitem__", "__iter__", "train", "fit", "step", "__call__", "forward")
+    return any(info.lookup(name) is not None for name in named)
 
 
 def _is_of_distributions(info: ClassInfo) -> bool:
