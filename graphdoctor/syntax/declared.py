@@ -11,7 +11,17 @@ from graphdoctor.syntax.walk import find
 Declared = Iterator[tuple[str, cst.BaseExpression]]
 
 
-def fields(node: cst.ClassDef) -> Declared:
+def tensors(node: cst.ClassDef, constructor: tuple[cst.CSTNode, cst.CSTNode] | None) -> Declared:
+    """The attributes that ``node`` declares to be tensors, each with its annotation. ``constructor``: with its body."""
+    found = list(_fields(node))
+    if constructor is not None and isinstance(constructor[0], cst.FunctionDef):
+        found += _stored(constructor[0], constructor[1])
+    for name, annotation in found:
+        if any(part.value.endswith("Tensor") for part in find(annotation, cst.Name)):
+            yield name, annotation
+
+
+def _fields(node: cst.ClassDef) -> Declared:
     """The annotated names in the body of a class, each with its annotation."""
     for statement in node.body.body:
         for small in statement.body if type(statement) is cst.SimpleStatementLine else ():
@@ -19,7 +29,7 @@ def fields(node: cst.ClassDef) -> Declared:
                 yield small.target.value, small.annotation.annotation
 
 
-def stored(constructor: cst.FunctionDef, body: cst.CSTNode) -> Declared:
+def _stored(constructor: cst.FunctionDef, body: cst.CSTNode) -> Declared:
     """The attributes that a constructor sets to one of its parameters, ``self.scores = scores``, with the annotation of
     the parameter, where nothing else is assigned to either.
     """

@@ -339,11 +339,10 @@ class ClassInfo:
         found: dict[str, tuple[ModuleInfo, cst.BaseExpression]] = {}
         for info in self.mro:
             init = info.attrs.get("__init__")
-            given = isinstance(init, Function) and isinstance(init.info.node, cst.FunctionDef)
-            stored = declared.stored(init.info.node, init.info.body) if given else ()
-            for name, node in (*declared.fields(info.node), *stored):
-                if any(part.value.endswith("Tensor") for part in find(node, cst.Name)):
-                    found.setdefault(name, (info.module, node))
+            constructor = init.info if isinstance(init, Function) else None
+            body = None if constructor is None else (constructor.node, constructor.body)
+            for name, node in declared.tensors(info.node, body):
+                found.setdefault(name, (info.module, node))
         return found
 
     @cached_property

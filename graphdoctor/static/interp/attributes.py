@@ -340,7 +340,7 @@ def write_attribute(
         if option is receiver and isinstance(option, Instance) and not augmented and _surely_sets(interpreter, name):
             interpreter.stores.assigned_first.add((option, name))
         if isinstance(option, Class):
-            patch_class(interpreter, option, name, value)
+            objects.patch_class(interpreter, option, name, value)
         if isinstance(option, ExternalObject):
             record = interpreter.library_objects.record(option)
             if record is not None:
@@ -372,17 +372,6 @@ def _store(interpreter: Interpreter, instance: Instance, name: str, value: Value
     instance.attrs[name] = held
     if before is None and CHILDREN in instance.attrs and _is_module(value):
         objects.add_child(instance, value)
-
-
-def patch_class(interpreter: Interpreter, patched: Class, name: str, value: Value) -> None:
-    """``Net.forward = forward``, for classes of the scanned file: those of others stay as they are for other files.
-
-    A function that nothing calls changes no class.
-    """
-    is_out_of_place = interpreter.frame.compiled or interpreter.region_facts.uncalled
-    if patched.info.module is interpreter.main and not is_out_of_place and isinstance(value, Function):
-        before = patched.info.attrs.get(name) if interpreter.frame.conditional else None
-        patched.info.attrs[name] = value if before is None else join(before, value)
 
 
 def _is_module(value: Value) -> bool:

@@ -126,6 +126,17 @@ def add_child(module: Instance, child: Value) -> bool:
     return True
 
 
+def patch_class(interpreter: Interpreter, patched: Class, name: str, value: Value) -> None:
+    """``Net.forward = forward``, for classes of the scanned file: those of others stay as they are for other files.
+
+    A function that nothing calls changes no class.
+    """
+    is_out_of_place = interpreter.frame.compiled or interpreter.region_facts.uncalled
+    if patched.info.module is interpreter.main and not is_out_of_place and isinstance(value, Function):
+        before = patched.info.attrs.get(name) if interpreter.frame.conditional else None
+        patched.info.attrs[name] = value if before is None else join(before, value)
+
+
 #: The depth of calls to which ``builds_module`` looks for one that makes a module.
 _DEEPEST = 3
 _CALL = re.compile(r"(?:\b(\w+)\.)?\b(\w+)\(")

@@ -7,7 +7,6 @@ from itertools import islice
 
 import libcst as cst
 
-from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
@@ -21,7 +20,6 @@ from graphdoctor.static.domain.values import (
     External,
     Function,
     Instance,
-    Mapping,
     PythonValue,
     Seq,
     Tensor,
@@ -97,7 +95,7 @@ def methods_of_modules(
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
             info = value.info
             methods = [method for method in _methods(info) if method.info.name not in _TRAINING]
-            if _has_forward(info):
+            if has_forward(info):
                 methods = [m for m in methods if m.info.name != "forward" and _computes(interpreter, info, m)]
             if methods:
                 instance = made(info)
@@ -113,8 +111,9 @@ def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bo
 
 
 def only_computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
-    """Whether ``method`` and the methods of its class that it runs set nothing, draw nothing and use no data."""
-    return _only_computes(interpreter, info, method) and not _draws(info, method)
+    """Whether ``method`` and the methods of its class that it runs set and draw nothing, and stay with tensors."""
+    gives_array = any(node.attr.value == "numpy" for node in find(method.info.body, cst.Attribute))
+    return not gives_array and _only_computes(interpreter, info, method) and not _draws(info, method)
 
 
 def _only_computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
@@ -150,7 +149,7 @@ def forward_parts(module: ModuleInfo, made: Callable[[ClassInfo], Instance]) -> 
     """
     for _, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is None or _has_forward(info) or not _derives_from_a_model(info):
+        if info is None or has_forward(info) or not _derives_from_a_model(info):
             continue
         for method in _methods(info):
             if method.info.name.startswith("forward_"):
@@ -172,43 +171,7 @@ def _derives_from_a_model(info: ClassInfo) -> bool:
 NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple", "Enum", "InplaceFunction", "Generic"})
 
 
-def metrics(
-    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
-) -> Iterator[tuple[Function, Function]]:
-    """``update`` and ``compute`` of each public metric of torchmetrics, which a call of the metric runs."""
-    for name, value in defined(module):
-        info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is not None and name in public and info.derives(*torch_tables.METRICS) and not _has_forward(info):
-            update, compute = info.lookup("update"), info.lookup("compute")
-            if isinstance(update, Function) and isinstance(compute, Function):
-                instance = made(info)
-                yield update.to(instance), compute.to(instance)
-
-
-def steps(
-    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
-) -> Iterator[tuple[Function, dict[str, Value]]]:
-    """The ``step`` of each public optimizer, without a closure; ``made`` makes an object.
-
-    Its base keeps the parameters in groups.
-    """
-    for name, value in defined(module):
-        info = value.info if isinstance(value, Class) and value.info.module is module else None
-        step = (
-            info.lookup("step")
-            if info is not None and name in public and info.derives(*torch_tables.OPTIMIZERS)
-            else None
-        )
-        if info is not None and isinstance(step, Function):
-            instance = made(info)
-            group = Mapping((("params", Seq("list", None, Tensor("float", owned=True))),), UNKNOWN)
-            instance.attrs["param_groups"] = Seq("list", None, group)
-            instance.attrs["state"] = Mapping((), Mapping((), UNKNOWN))
-            closure = definitions.parameters(step.info.node.params)[1:2]
-            yield step.to(instance), {param.name.value: NONE for param in closure}
-
-
-def _has_forward(info: ClassInfo) -> bool:
+def has_forward(info: ClassInfo) -> bool:
     return any(isinstance(option, (Function, Compiled)) for option in options(info.lookup("forward") or UNKNOWN))
 
 

@@ -48,16 +48,15 @@ from graphdoctor.static.regions.offered import (
     may_give_tensors,
     methods_of_modules,
     methods_of_objects,
-    metrics,
     objects_to_call,
     public_functions,
-    steps,
     takes_tensors,
     works_on_the_host,
 )
 from graphdoctor.static.regions.public_names import public_names
 from graphdoctor.static.regions.tensor_objects import parts_of_tensor_objects
 from graphdoctor.static.regions.unbuilt import classes_that_compile
+from graphdoctor.static.regions.updates import metrics, steps
 from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
 
