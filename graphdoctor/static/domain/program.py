@@ -15,7 +15,7 @@ from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.counters import counters_of
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function, keeps_in_table
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
-from graphdoctor.static.domain.tensor_methods import shown_tensors
+from graphdoctor.static.domain.tensor_methods import ASKED_OF_TENSORS, shown_tensors
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options, widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
@@ -198,7 +198,7 @@ class FunctionInfo:
     @cached_property
     def shown_tensors(self) -> frozenset[str]:
         """The names whose only value its body asks for what tensors alone have."""
-        return shown_tensors(self.body)
+        return shown_tensors(self.body) if ASKED_OF_TENSORS.search(self.module.source.code(self.node)) else frozenset()
 
     @cached_property
     def body(self) -> cst.BaseSuite | cst.BaseExpression:
@@ -314,14 +314,14 @@ class ClassInfo:
 
     def declared_tensor(self, name: str) -> tuple[ModuleInfo, cst.BaseExpression] | None:
         """The annotation that says that the attribute ``name`` is a tensor, and the module that it stands in."""
-        if self.lookups.log is not None:
+        if self.lookups.log is not None and not self.is_module:
             self.lookups.log.append((self, "declared_as", (name,), self.declared_as(name)))
         return None if self.is_module else self._declared_tensors.get(name)
 
     def declared_as(self, name: str) -> str | None:
         """The text of the annotation that says that the attribute ``name`` is a tensor."""
-        where, node = self._declared_tensors.get(name, (None, None))
-        return where.source.code(node) if where is not None and node is not None and not self.is_module else None
+        found = None if self.is_module else self._declared_tensors.get(name)
+        return None if found is None else found[0].source.code(found[1])
 
     @cached_property
     def is_record_of_tensors(self) -> bool:
@@ -337,10 +337,9 @@ class ClassInfo:
     def _declared_tensors(self) -> dict[str, tuple[ModuleInfo, cst.BaseExpression]]:
         """For attributes that the body declares, or that the constructor sets to a parameter."""
         found: dict[str, tuple[ModuleInfo, cst.BaseExpression]] = {}
-        for info in self.mro:
+        for info in (known for known in self.mro if "Tensor" in known.module.source.text):
             init = info.attrs.get("__init__")
-            constructor = init.info if isinstance(init, Function) else None
-            body = None if constructor is None else (constructor.node, constructor.body)
+            body = (init.info.node, init.info.body) if isinstance(init, Function) else None
             for name, node in declared.tensors(info.node, body):
                 found.setdefault(name, (info.module, node))
         return found

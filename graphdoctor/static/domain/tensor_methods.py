@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 import libcst as cst
@@ -152,6 +153,10 @@ _ASKED_OF_TENSORS = words(
     new_zeros numel requires_grad scatter scatter_ scatter_add scatter_add_ sigmoid softmax type_as view_as
     """
 )
+
+
+#: Such a question, in the text of a function.
+ASKED_OF_TENSORS = re.compile(r"\b(?!F\b|torch\b|functional\b|self\b)\w+\.(?:" + "|".join(_ASKED_OF_TENSORS) + r")\b")
 
 
 def shown_tensors(body: cst.CSTNode) -> frozenset[str]:

@@ -13,7 +13,6 @@ from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS, TENSOR_METHOD
 from graphdoctor.static.domain.value_functions import join, kinds, options, widen_numbers_within
 from graphdoctor.static.domain.values import (
     CHILDREN,
-    NONE,
     UNKNOWN,
     Class,
     Compiled,
@@ -201,7 +200,8 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
             interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return found
     found = receiver.info.lookup_in_subclasses(name) if receiver.may_be_subclass else receiver.info.lookup(name)
-    if found is UNKNOWN or (found == NONE and receiver.may_be_subclass and name in receiver.info.fields):
+    missing = type(found) is Const and found.value is None and receiver.may_be_subclass
+    if found is UNKNOWN or (missing and name in receiver.info.fields):
         # A field: nothing shows that it was left out where its default is None.
         found = objects.declared_attribute(interpreter, receiver, name) or found
     if found is not None:
