@@ -198,7 +198,8 @@ class FunctionInfo:
     @cached_property
     def shown_tensors(self) -> frozenset[str]:
         """The names whose only value its body asks for what tensors alone have."""
-        return shown_tensors(self.body) if ASKED_OF_TENSORS.search(self.module.source.code(self.node)) else frozenset()
+        asks = ASKED_OF_TENSORS.search(self.module.source.code(self.node)) is not None
+        return shown_tensors(self.node.params, self.body) if asks else frozenset()
 
     @cached_property
     def body(self) -> cst.BaseSuite | cst.BaseExpression:

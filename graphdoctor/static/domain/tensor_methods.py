@@ -159,10 +159,14 @@ _ASKED_OF_TENSORS = words(
 ASKED_OF_TENSORS = re.compile(r"\b(?!F\b|torch\b|functional\b|self\b)\w+\.(?:" + "|".join(_ASKED_OF_TENSORS) + r")\b")
 
 
-def shown_tensors(body: cst.CSTNode) -> frozenset[str]:
-    """The names that ``body`` binds once, by an assignment, and asks for what only tensors have."""
+def shown_tensors(params: cst.Parameters, body: cst.CSTNode) -> frozenset[str]:
+    """The names, none of the ``params``, that ``body`` binds once, and asks for what only tensors have.
+
+    Not those whose class it tests, since they may be something else, too: ``v.item() if torch.is_tensor(v) else v``.
+    """
     asked: set[str] = set()
-    bound: list[str] = []
+    tested: set[str] = set()
+    bound = [p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)] * 2
     for node in walk(body, stop=(cst.FunctionDef, cst.ClassDef, cst.Lambda)):
         if type(node) is cst.Attribute and type(node.value) is cst.Name and node.attr.value in _ASKED_OF_TENSORS:
             asked.add(node.value.value)
@@ -170,4 +174,12 @@ def shown_tensors(body: cst.CSTNode) -> frozenset[str]:
             bound += [name.value for name in find(node.target, cst.Name)]
         elif type(node) is cst.AugAssign and type(node.target) is cst.Name:
             bound.append(node.target.value)
-    return frozenset(name for name in asked if bound.count(name) == 1)
+        elif type(node) is cst.Call and node.args and type(node.args[0].value) is cst.Name:
+            called = node.func.attr if type(node.func) is cst.Attribute else node.func
+            if type(called) is cst.Name and called.value in _TESTS:
+                tested.add(node.args[0].value.value)
+    return frozenset(name for name in asked - tested if bound.count(name) == 1)
+
+
+#: Functions that are asked what something is.
+_TESTS = ("isinstance", "is_tensor", "hasattr", "getattr", "callable", "type", "issubclass")

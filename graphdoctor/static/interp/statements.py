@@ -83,11 +83,6 @@ def _assign(interpreter: Interpreter, node: cst.Assign) -> bool:
         value = expressions.display(interpreter, node.value, len(unpacked.elements))
     else:
         value = expressions.evaluate(interpreter, node.value)
-    if value is UNKNOWN and type(node.value) is cst.Call and type(unpacked) is cst.Name:
-        function = interpreter.frame.function
-        if interpreter.frame.compiled and function is not None and unpacked.value in function.shown_tensors:
-            # What is called is not known, such as a function that users pass; its result is used as a tensor.
-            value = Tensor(is_known=False)
     for target in node.targets:
         assignments.assign(interpreter, target.target, value)
         assignments.count_dimensions(interpreter, target.target, node.value)

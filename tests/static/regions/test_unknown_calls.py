@@ -93,6 +93,16 @@ def solve(function, x: torch.Tensor):
         ("if float(found) > 0: return x", []),
         ("if found.shape[0] > 2 and found.numel() > 0: return x", []),
         ("if found.mode == 1: x = x * float(found)", []),
+        ("left, right = function(x)\n    if right.numel() > 0 and right > 0: return x", ["GD201"]),
+        ("kept = x + float(function.kept)\n    for one in function.left: kept = one.item()", ["GD211"]),
+        (
+            "mask = function['mask']\n    if mask.is_sparse and mask.requires_grad and float(mask) > 0: return x",
+            ["GD214"],
+        ),
+        # It may be something else.
+        ("x = x * (found.item() if torch.is_tensor(found) else float(found))", ["GD211"]),
+        ("if isinstance(found, float) and found > 0: return x\n    x = x + found.new_zeros(3)", []),
+        ("if function.requires_grad: function = function.next()\n    if float(function) > 0: return x", []),
         # It is bound twice, so what the use shows is said of one of the two.
         ("if x.ndim > 1: found = len(function(x))\n    if found > 0: return found.numel()", []),
         ("if torch.autograd.grad(x.sum(), x)[0].sum() > 0: return x", ["GD501", "GD201"]),
