@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+#: What makes a function an attribute of a class.
+DECORATORS = ("builtins.property", "builtins.staticmethod", "builtins.classmethod")
+
 #: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
 UNTRACED = frozenset((
     "hashlib", "uuid", "ctypes", "gc", "bisect", "zlib", "base64", "binascii", "secrets", "csv", "unicodedata",
@@ -23,6 +26,7 @@ UNTRACED = frozenset((
     "itertools.combinations_with_replacement", "struct.calcsize", "fnmatch.fnmatch", "configparser.ConfigParser",
     "argparse.ArgumentParser", "pprint.pformat", "enum.auto", "sys.getrefcount",
     "sys.gettrace", "builtins.object", "builtins.dir", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
+    *DECORATORS,
     "numpy.isscalar", "numpy.vectorize", "numpy.datetime64", "numpy.testing", "numpy.allclose",
     "numpy.polynomial", "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "pydantic.BaseModel",
     "torch.utils.dlpack", "torch.from_dlpack", "torch.to_dlpack",

@@ -844,7 +844,9 @@ def check_call(event: Call) -> Hit | None:
     if name == "detach_" and _is_computed(event.receiver):
         return None
     advice = _OF_RESULT if name == "requires_grad_" and _is_result(event.receiver) else METHODS[name]
-    return _hit(event, advice, event.receiver if package == "torch.Tensor" else None)
+    hit = _hit(event, advice, event.receiver if package == "torch.Tensor" else None)
+    # What is turned on only by a flag may stay as it is: ``requires_grad_(force and not x.requires_grad)``.
+    return hit if name != "requires_grad_" or of_module or _leaves_on(event) else replace(hit, confidence="possible")
 
 
 def _is_in_backward(event: Call) -> bool:

@@ -29,7 +29,7 @@ from graphdoctor.fixes.tensors.number_lists import give_size
 from graphdoctor.fixes.tensors.other_forms import least_squares
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import holds_tensor, may_be_tensor
-from graphdoctor.static.domain.values import NONE, Const, Value
+from graphdoctor.static.domain.values import NONE, Const, Seq, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence, takes_tensor
@@ -308,6 +308,9 @@ def check_call(event: Call) -> Hit | None:
 def _holds_data(event: Call, name: str, value: Value) -> bool:
     # It takes what packing gave, and nothing else.
     if name == "pad_packed_sequence":
+        return True
+    if event.qualname.startswith("numpy.") and isinstance(value, Seq):
+        # Of a list numpy makes an array first, which is a tensor in the graph.
         return True
     return holds_tensor(value) if name == "pack_sequence" else takes_tensor(event, value)
 

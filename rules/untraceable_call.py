@@ -60,6 +60,7 @@ from ._shared import certainty, code, consequence
 from ._untraced_functions import (
     ARRAYS,
     AS_SUBCLASS,
+    DECORATORS,
     DISABLING,
     DISTRIBUTIONS,
     DIVERGENCES,
@@ -927,6 +928,9 @@ def check_call(event: Call) -> Hit | None:
         return _divergence(event)
     power = event.qualname == "builtins.pow"
     if power and not any(may_be_tensor(arg) for arg in event.args):
+        return None
+    if event.qualname in DECORATORS and not isinstance(event.node, cst.Call):
+        # In the body of a class, whose definition ends the graph before.
         return None
     of_objects = event.qualname in ARRAYS and _OBJECT in (*event.args[1:], event.kwargs.get("dtype"))
     special = (

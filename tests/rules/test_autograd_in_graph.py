@@ -337,3 +337,37 @@ def test_what_the_graph_makes_is_not_to_be_set_before_the_call(tmp_path, stateme
     names: dict = {}
     exec(compile(text, str(file), "exec"), names)
     torch.compile(names["derived"], backend="eager", fullgraph=True)(torch.rand(4), torch.rand(4))
+
+
+FLAGGED = """\
+import torch
+
+
+def f(x, keep: bool = False):
+    made = torch.zeros(4).requires_grad_({flag})
+    return x + made * 2
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, requires_grad=True),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "found", "breaks"),
+    [
+        ("True", ["certain"], True),
+        ("not x.requires_grad", ["possible"], False),
+        ("keep and not x.requires_grad", [], False),
+    ],
+)
+def test_a_gradient_that_a_flag_asks_for_is_possible(tmp_path, flag, found, breaks):
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "net.py"
+    file.write_text(FLAGGED.format(flag=flag))
+    assert [f.confidence for f in analyse([(file, file.name)]).findings] == found
+    names: dict = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    function, inputs = names["graphdoctor_target"]()
+    torch._dynamo.reset()
+    assert bool(torch._dynamo.explain(function)(*inputs).graph_break_count) is breaks

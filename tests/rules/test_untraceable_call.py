@@ -304,6 +304,8 @@ def test_the_version_of_a_package_is_plain_text(tmp_path: Path, line: str, found
         ("None", "torch.from_numpy(np.pad(x.numpy(), 1))", True),
         ("None", "x * len(str.maketrans('a', 'b'))", True),
         ("None", "torch.resize_as_(torch.empty(0), x)", True),
+        ("None", "(x, property(len))[0]", True),
+        ("None", "(x, staticmethod(len))[0]", True),
     ],
 )
 def test_calls_that_end_the_graph(tmp_path: Path, made: str, value: str, breaks: bool) -> None:
@@ -489,3 +491,12 @@ def test_methods_of_a_text_that_is_a_member_of_an_enum_are_not_traced(
     found = analyse([(file, "model.py")]).findings
     assert [(finding.rule, finding.severity) for finding in found] == [("GD405", "error")] * broken
     assert splits(source, "net", torch.rand(2)) is broken
+
+
+def test_a_decorator_in_the_body_of_a_class_is_no_call(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(
+        "import torch\n\n\n@torch.compile\ndef f(x):\n    class Pair:\n        @property\n        def left(self):\n"
+        "            return x\n\n        @staticmethod\n        def right():\n            return x\n\n    return Pair\n"
+    )
+    assert "GD405" not in [f.rule for f in analyse([(file, "model.py")]).findings]

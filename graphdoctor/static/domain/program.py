@@ -15,9 +15,11 @@ from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.counters import counters_of
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function, keeps_in_table
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
+from graphdoctor.static.domain.tensor_methods import ASKED_OF_TENSORS, shown_tensors
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options, widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
+from graphdoctor.syntax import declared
 from graphdoctor.syntax.assigned import assigned
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import find, walk
@@ -194,6 +196,12 @@ class FunctionInfo:
         return values
 
     @cached_property
+    def shown_tensors(self) -> frozenset[str]:
+        """The names whose only value its body asks for what tensors alone have."""
+        asks = ASKED_OF_TENSORS.search(self.module.source.code(self.node)) is not None
+        return shown_tensors(self.node.params, self.body) if asks else frozenset()
+
+    @cached_property
     def body(self) -> cst.BaseSuite | cst.BaseExpression:
         """What runs when it is called."""
         return self.node.body if isinstance(self.node, cst.Lambda) else self.module.source.body(self.node)
@@ -305,6 +313,38 @@ class ClassInfo:
             self.lookups.log.append((self, "is_a", (other,), found))
         return found
 
+    def declared_tensor(self, name: str) -> tuple[ModuleInfo, cst.BaseExpression] | None:
+        """The annotation that says that the attribute ``name`` is a tensor, and the module that it stands in."""
+        if self.lookups.log is not None and not self.is_module:
+            self.lookups.log.append((self, "declared_as", (name,), self.declared_as(name)))
+        return None if self.is_module else self._declared_tensors.get(name)
+
+    def declared_as(self, name: str) -> str | None:
+        """The text of the annotation that says that the attribute ``name`` is a tensor."""
+        found = None if self.is_module else self._declared_tensors.get(name)
+        return None if found is None else found[0].source.code(found[1])
+
+    @cached_property
+    def is_record_of_tensors(self) -> bool:
+        """Whether it is a dataclass or a named tuple with a field that is a tensor."""
+        return not self.is_module and any(name in self._declared_tensors for name in self.fields)
+
+    @property
+    def holds_tensors(self) -> bool:
+        """Whether an attribute of its objects is declared to be a tensor."""
+        return not self.is_module and bool(self._declared_tensors)
+
+    @cached_property
+    def _declared_tensors(self) -> dict[str, tuple[ModuleInfo, cst.BaseExpression]]:
+        """For attributes that the body declares, or that the constructor sets to a parameter."""
+        found: dict[str, tuple[ModuleInfo, cst.BaseExpression]] = {}
+        for info in (known for known in self.mro if "Tensor" in known.module.source.text):
+            init = info.attrs.get("__init__")
+            body = (init.info.node, init.info.body) if isinstance(init, Function) else None
+            for name, node in declared.tensors(info.node, body):
+                found.setdefault(name, (info.module, node))
+        return found
+
     @cached_property
     def has_text_members(self) -> bool:
         """Whether it is an enum of texts: ``class Mode(str, Enum)`` or ``class Mode(StrEnum)``."""
@@ -314,6 +354,11 @@ class ClassInfo:
     def is_module(self) -> bool:
         """True when it derives from nn.Module, judging by the names of its bases."""
         return any(map(_is_of_modules, self.externals))
+
+    @cached_property
+    def is_tensor(self) -> bool:
+        """Whether its objects are tensors: ``class Labelled(torch.Tensor)``."""
+        return self.derives("torch.Tensor", "torch._tensor.Tensor")
 
     def has_own_call(self) -> bool:
         """Whether a call of its objects runs a `__call__` of the scanned code.

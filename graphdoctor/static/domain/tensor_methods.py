@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
+import libcst as cst
+
 from graphdoctor.static.domain.torch_tables import words
+from graphdoctor.static.domain.values import Tensor
+from graphdoctor.syntax.walk import find, walk
 
 #: The methods of torch.Tensor.
 TENSOR_METHODS = words(
@@ -115,6 +120,20 @@ def is_reduction(method: str, arguments: Collection[object]) -> bool:
     return method in _REDUCTIONS and not arguments
 
 
+#: Methods that with a tensor give a tensor, whatever they are called on: a matrix, or an operator that stands for one.
+_WITH_A_TENSOR = words(
+    """
+    bmm dot eq expand_as ge gt le logical_and logical_or lt masked_fill masked_scatter masked_select matmul mm mv ne
+    outer type_as vdot view_as
+    """
+)
+
+
+def computes_with(method: str, arguments: Collection[object]) -> bool:
+    """Whether ``method`` of an unknown object gives a tensor, since it is given one: ``operator.mv(x)``."""
+    return method in _WITH_A_TENSOR and any(type(argument) is Tensor for argument in arguments)
+
+
 def shows_a_tensor(method: str, keywords: Collection[str]) -> bool:
     """Whether what has ``method``, called with ``keywords``, is a tensor."""
     if method in ("item", "tolist") and keywords:
@@ -124,3 +143,43 @@ def shows_a_tensor(method: str, keywords: Collection[str]) -> bool:
         # A list is sorted in reverse.
         return True
     return method in ONLY_TENSORS or takes_a_dimension(method, keywords)
+
+
+#: What only tensors are asked for: neither modules, arrays, strings, tables, nor distributions have it.
+_ASKED_OF_TENSORS = words(
+    """
+    backward clamp_min clamp_max detach_ grad_fn index_add index_copy index_fill index_select isfinite isnan item
+    log_softmax logsumexp masked_fill masked_fill_ masked_scatter masked_select new_empty new_full new_ones new_tensor
+    new_zeros numel requires_grad scatter scatter_ scatter_add scatter_add_ sigmoid softmax type_as view_as
+    """
+)
+
+
+#: Such a question, in the text of a function.
+ASKED_OF_TENSORS = re.compile(r"\b(?!F\b|torch\b|functional\b|self\b)\w+\.(?:" + "|".join(_ASKED_OF_TENSORS) + r")\b")
+
+
+def shown_tensors(params: cst.Parameters, body: cst.CSTNode) -> frozenset[str]:
+    """The names, none of the ``params``, that ``body`` binds once, and asks for what only tensors have.
+
+    Not those whose class it tests, since they may be something else, too: ``v.item() if torch.is_tensor(v) else v``.
+    """
+    asked: set[str] = set()
+    tested: set[str] = set()
+    bound = [p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)] * 2
+    for node in walk(body, stop=(cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+        if type(node) is cst.Attribute and type(node.value) is cst.Name and node.attr.value in _ASKED_OF_TENSORS:
+            asked.add(node.value.value)
+        elif type(node) is cst.AssignTarget or type(node) is cst.For or type(node) is cst.AnnAssign:
+            bound += [name.value for name in find(node.target, cst.Name)]
+        elif type(node) is cst.AugAssign and type(node.target) is cst.Name:
+            bound.append(node.target.value)
+        elif type(node) is cst.Call and node.args and type(node.args[0].value) is cst.Name:
+            called = node.func.attr if type(node.func) is cst.Attribute else node.func
+            if type(called) is cst.Name and called.value in _TESTS:
+                tested.add(node.args[0].value.value)
+    return frozenset(name for name in asked - tested if bound.count(name) == 1)
+
+
+#: Functions that are asked what something is.
+_TESTS = ("isinstance", "is_tensor", "hasattr", "getattr", "callable", "type", "issubclass")

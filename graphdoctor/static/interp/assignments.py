@@ -42,6 +42,10 @@ def assign(interpreter: Interpreter, target: cst.BaseExpression, value: Value, a
         if target.value in scope.outer and interpreter.main is not None:
             held_in = scope.target(target.value)
             interpreter.project.rebound.append((held_in, target.value, held_in.names.get(target.value)))
+        function = interpreter.frame.function
+        if value is UNKNOWN and interpreter.frame.compiled and function and target.value in function.shown_tensors:
+            # What gave it is not known, such as a function that users pass; it is used as a tensor.
+            value = Tensor(is_known=False)
         scope.assign(target.value, value)
     elif type(target) is cst.Attribute:
         attributes.write_attribute(

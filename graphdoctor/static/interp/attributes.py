@@ -9,7 +9,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import GetAttr, SetAttr
-from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS
+from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS, TENSOR_METHODS, TENSOR_PROPERTIES
 from graphdoctor.static.domain.value_functions import join, kinds, options, widen_numbers_within
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -175,6 +175,10 @@ def tensor_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Tens
     return Method(receiver, name)
 
 
+#: What a subclass of ``torch.Tensor`` inherits.
+_OF_TENSORS = TENSOR_METHODS | TENSOR_PROPERTIES
+
+
 def rows_of(tensor: Tensor) -> PythonValue:
     """The number of rows of ``tensor``, marked as data-dependent where it is."""
     sample = tensor.sizes[0] if tensor.sizes else None
@@ -196,9 +200,13 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
             interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return found
     found = receiver.info.lookup_in_subclasses(name) if receiver.may_be_subclass else receiver.info.lookup(name)
+    missing = type(found) is Const and found.value is None and receiver.may_be_subclass
+    if found is UNKNOWN or (missing and name in receiver.info.fields):
+        # A field: nothing shows that it was left out where its default is None.
+        found = objects.declared_attribute(interpreter, receiver, name) or found
     if found is not None:
         return join(*[_read_from_class(interpreter, node, receiver, name, option) for option in options(found)])
-    found = named_attributes.named_in_part(receiver, name)
+    found = named_attributes.named_in_part(receiver, name) or objects.declared_attribute(interpreter, receiver, name)
     return found if found is not None else _undefined_attribute(interpreter, node, receiver, name)
 
 
@@ -234,6 +242,8 @@ def _undefined_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: 
     if named_attributes.reads_entry(receiver.info, name):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return UNKNOWN
+    if receiver.info.is_tensor and name in _OF_TENSORS:
+        return tensor_attribute(interpreter, node, Tensor(), name)
     if receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
         # An attribute of ``ctx`` that the class of the ``autograd.Function`` does not define.
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
@@ -305,13 +315,15 @@ def module_attribute(receiver: TorchModule, name: str) -> Value:
     return Method(receiver, name)
 
 
-def _super_attribute(receiver: Super, name: str) -> Value:
+def _super_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Super, name: str) -> Value:
     instance = receiver.instance
     info = instance.info if isinstance(instance, (Instance, Class)) else receiver.after
     found = info.lookup(name, after=receiver.after)
     if found is None and name == "__call__" and info.is_module:
         # ``nn.Module.__call__`` runs the forward of the object.
         found = info.lookup("forward")
+    if found is None and isinstance(instance, Instance) and info.is_tensor and name in _OF_TENSORS:
+        return tensor_attribute(interpreter, node, Tensor(), name)
     if found is None:
         return Method(receiver, name)
     return join(*(calls.bind(option, instance) for option in options(found)))
@@ -328,7 +340,7 @@ def write_attribute(
         if option is receiver and isinstance(option, Instance) and not augmented and _surely_sets(interpreter, name):
             interpreter.stores.assigned_first.add((option, name))
         if isinstance(option, Class):
-            patch_class(interpreter, option, name, value)
+            objects.patch_class(interpreter, option, name, value)
         if isinstance(option, ExternalObject):
             record = interpreter.library_objects.record(option)
             if record is not None:
@@ -360,17 +372,6 @@ def _store(interpreter: Interpreter, instance: Instance, name: str, value: Value
     instance.attrs[name] = held
     if before is None and CHILDREN in instance.attrs and _is_module(value):
         objects.add_child(instance, value)
-
-
-def patch_class(interpreter: Interpreter, patched: Class, name: str, value: Value) -> None:
-    """``Net.forward = forward``, for classes of the scanned file: those of others stay as they are for other files.
-
-    A function that nothing calls changes no class.
-    """
-    is_out_of_place = interpreter.frame.compiled or interpreter.region_facts.uncalled
-    if patched.info.module is interpreter.main and not is_out_of_place and isinstance(value, Function):
-        before = patched.info.attrs.get(name) if interpreter.frame.conditional else None
-        patched.info.attrs[name] = value if before is None else join(before, value)
 
 
 def _is_module(value: Value) -> bool:
@@ -409,7 +410,7 @@ _READERS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, str], Value
     Instance: instance_attribute,
     External: lambda interpreter, _node, receiver, name: external_attribute(interpreter, receiver, name),
     Class: _class_attribute,
-    Super: lambda _interpreter, _node, receiver, name: _super_attribute(receiver, name),
+    Super: _super_attribute,
     Compiled: _compiled_attribute,
     ExternalObject: _external_object_attribute,
     TorchModule: _torch_module_attribute,

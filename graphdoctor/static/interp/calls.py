@@ -13,7 +13,7 @@ from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import FunctionInfo, Scope
-from graphdoctor.static.domain.tensor_methods import is_reduction, takes_a_dimension
+from graphdoctor.static.domain.tensor_methods import computes_with, is_reduction, takes_a_dimension
 from graphdoctor.static.domain.value_functions import dense, holds_sparse, join, options, without_methods_of_none
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -95,6 +95,9 @@ def _call_unknown(
     """Call a method of an unknown object: rules may know its name (``optimizer.zero_grad()``)."""
     if interpreter.frame.compiled and is_reduction(func.attr.value, (*args, *kwargs)):
         return Tensor(ndim=0)
+    if interpreter.frame.compiled and computes_with(func.attr.value, args):
+        unknown = Tensor(is_known=False)
+        return methods.call_method(interpreter, MethodCall(node, unknown, func.attr.value, args, kwargs, used))
     if takes_a_dimension(func.attr.value, kwargs):
         return methods.call_method(interpreter, MethodCall(node, UNKNOWN, func.attr.value, args, kwargs, used))
     interpreter.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)

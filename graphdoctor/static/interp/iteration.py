@@ -21,7 +21,7 @@ from graphdoctor.static.domain.values import (
     TorchModule,
     Value,
 )
-from graphdoctor.static.interp import calls, expressions
+from graphdoctor.static.interp import calls, expressions, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
 
@@ -62,7 +62,7 @@ def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, 
         if inner is not None:
             return _elements(interpreter, node, inner, count)
         if value.info.fields and value.info.derives("typing.NamedTuple", "collections.namedtuple"):
-            fields = [value.attrs.get(f, UNKNOWN) for f in value.info.fields]
+            fields = objects.field_values(interpreter, value)
             return fields, join(*fields)
     if isinstance(value, ExternalObject) and value.shown is not None:
         return elements(interpreter, node, value.shown, count)

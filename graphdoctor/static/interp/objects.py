@@ -8,8 +8,9 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
-from graphdoctor.static.domain.value_functions import join
+from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
@@ -20,9 +21,10 @@ from graphdoctor.static.domain.values import (
     Instance,
     PythonValue,
     Seq,
+    Tensor,
     Value,
 )
-from graphdoctor.static.interp import calls, imports
+from graphdoctor.static.interp import calls, definitions, imports
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import pydantic_models
 from graphdoctor.static.library_models.modules import torch_layers
@@ -71,6 +73,26 @@ def instantiate(
     return instance
 
 
+def declared_attribute(interpreter: Interpreter, receiver: Instance, name: str) -> Value | None:
+    """What the class of ``receiver``, an object that was made elsewhere, says of an attribute that is a tensor; else
+    None.
+    """
+    declared = receiver.info.declared_tensor(name)
+    if declared is None:
+        return None
+    where, node = declared
+    frame = Frame(function=None, module=where, scope=where.scope, statement=receiver.info.node, muted=True)
+    with interpreter.call(frame):
+        found = definitions.annotation(interpreter, node)
+    return found if any(isinstance(option, Tensor) for option in options(found)) else None
+
+
+def field_values(interpreter: Interpreter, receiver: Instance) -> list[Value]:
+    """The values of the fields of a named tuple."""
+    held = (receiver.attrs.get(f) or declared_attribute(interpreter, receiver, f) for f in receiver.info.fields)
+    return [UNKNOWN if value is None else value for value in held]
+
+
 def _made_by_dataclass(info: ClassInfo) -> bool:
     """Whether the dataclass decorator makes ``__init__``, which then overrides that of a base."""
     nearest = next((known for known in info.mro if known.dataclass or "__init__" in known.attrs), None)
@@ -102,6 +124,17 @@ def add_child(module: Instance, child: Value) -> bool:
         "list", None, join(child, *(known.items if known.items is not None else (known.element,)))
     )
     return True
+
+
+def patch_class(interpreter: Interpreter, patched: Class, name: str, value: Value) -> None:
+    """``Net.forward = forward``, for classes of the scanned file: those of others stay as they are for other files.
+
+    A function that nothing calls changes no class.
+    """
+    is_out_of_place = interpreter.frame.compiled or interpreter.region_facts.uncalled
+    if patched.info.module is interpreter.main and not is_out_of_place and isinstance(value, Function):
+        before = patched.info.attrs.get(name) if interpreter.frame.conditional else None
+        patched.info.attrs[name] = value if before is None else join(before, value)
 
 
 #: The depth of calls to which ``builds_module`` looks for one that makes a module.

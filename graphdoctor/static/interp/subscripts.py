@@ -29,7 +29,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import calls, compound_statements, definitions
+from graphdoctor.static.interp import calls, compound_statements, definitions, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.interp.operators import arithmetic
 from graphdoctor.static.library_models import unknown_numbers
@@ -127,7 +127,7 @@ def _instance_item(
     if children is not None:
         return _child(interpreter, node, TorchModule("torch.nn.ModuleList", children), first)
     if receiver.info.fields and isinstance(first, Const):
-        values = [receiver.attrs.get(f, UNKNOWN) for f in receiver.info.fields]
+        values = objects.field_values(interpreter, receiver)
         if isinstance(first.value, int) and first.value < len(values):
             return values[first.value] if receiver.info.derives("typing.NamedTuple") else join(*values)
         if isinstance(first.value, str):

@@ -41,7 +41,7 @@ from graphdoctor.static.domain.values import (
     TorchModule,
     Value,
 )
-from graphdoctor.static.interp import attributes, calls, iteration
+from graphdoctor.static.interp import attributes, calls, iteration, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.interp.operators import arithmetic
 from graphdoctor.static.library_models import unknown_numbers
@@ -350,7 +350,7 @@ def _setattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
         if isinstance(option, Instance):
             named_attributes.store(option, args[1], args[2])
         elif isinstance(option, Class) and isinstance(args[1], Const):
-            attributes.patch_class(interpreter, option, str(args[1].value), args[2])
+            objects.patch_class(interpreter, option, str(args[1].value), args[2])
     return NONE
 
 

@@ -168,6 +168,20 @@ def _is_tensor(
     return Const(True) if isinstance(args[0], Tensor) and args[0].is_known else PythonValue("bool")
 
 
+def _gradients(
+    _interpreter: Interpreter, _node: cst.CSTNode, _qualname: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """``torch.autograd.grad(outputs, inputs)``: a gradient for each input, or None where unused ones are allowed."""
+    gradient: Value = Tensor("float")
+    if kwargs.get("allow_unused", Const(False)) != Const(False):
+        gradient = join(gradient, Const(None))
+    inputs = kwargs.get("inputs", args[1] if len(args) > 1 else UNKNOWN)
+    if isinstance(inputs, Tensor):
+        return Seq("tuple", (gradient,))
+    count = len(inputs.items) if isinstance(inputs, Seq) and inputs.items is not None else None
+    return Seq("tuple", None if count is None else (gradient,) * count, gradient)
+
+
 _Function = Callable[[Interpreter, cst.CSTNode, str, tuple[Value, ...], Kwargs], Value]
 
 #: The models of functions, by name: each gives the result of the function.
@@ -181,6 +195,7 @@ _FUNCTIONS: dict[str, _Function] = {
 
 #: The same for functions that need a first argument; without one they are like any other of their package.
 _FUNCTIONS_OF_FIRST: dict[str, _Function] = {
+    "torch.autograd.grad": _gradients,
     "torch.cond": _cond,
     "torch.is_tensor": _is_tensor,
     **dict.fromkeys(checkpoints.NAMES, checkpoints.call),

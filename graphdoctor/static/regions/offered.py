@@ -7,7 +7,6 @@ from itertools import islice
 
 import libcst as cst
 
-from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
@@ -21,13 +20,12 @@ from graphdoctor.static.domain.values import (
     External,
     Function,
     Instance,
-    Mapping,
     PythonValue,
     Seq,
     Tensor,
     Value,
 )
-from graphdoctor.static.interp import arguments, definitions, objects
+from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
@@ -51,19 +49,7 @@ def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Functio
 
 
 #: Methods that torch calls for another: ``transform(x)`` calls ``_call``.
-_CALLED_BY_TORCH = ("_call", "_inverse")
-
-
-def distribution_methods(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> Iterator[Function]:
-    """The methods of the public classes that are distributions or transforms of torch, each of an object."""
-    for name, value in defined(module):
-        if name not in public or not isinstance(value, Class) or value.info.module is not module:
-            continue
-        info = value.info
-        if not info.is_module and any(base.startswith("torch.distributions.") for base in info.externals):
-            made = objects.instantiate(interpreter, info.node, Class(info), (), {})
-            for method in _methods(info):
-                yield method.to(made)
+CALLED_BY_TORCH = ("_call", "_inverse")
 
 
 def autograd_functions(interpreter: Interpreter, module: ModuleInfo) -> Iterator[tuple[Function, dict[str, Value]]]:
@@ -109,7 +95,7 @@ def methods_of_modules(
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
             info = value.info
             methods = [method for method in _methods(info) if method.info.name not in _TRAINING]
-            if _has_forward(info):
+            if has_forward(info):
                 methods = [m for m in methods if m.info.name != "forward" and _computes(interpreter, info, m)]
             if methods:
                 instance = made(info)
@@ -121,6 +107,16 @@ def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bo
     declared = [param.annotation for param in definitions.parameters(method.info.node.params)[1:]]
     if not declared or not all(_is_of_tensors(interpreter, method.info, annotation) for annotation in declared):
         return False
+    return _only_computes(interpreter, info, method)
+
+
+def only_computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
+    """Whether ``method`` and the methods of its class that it runs set and draw nothing, and stay with tensors."""
+    gives_array = any(node.attr.value == "numpy" for node in find(method.info.body, cst.Attribute))
+    return not gives_array and _only_computes(interpreter, info, method) and not _draws(info, method)
+
+
+def _only_computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
     running = _run_by(info, method)
     for each in running:
         # A method often calls the one that it overrides.
@@ -153,7 +149,7 @@ def forward_parts(module: ModuleInfo, made: Callable[[ClassInfo], Instance]) -> 
     """
     for _, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is None or _has_forward(info) or not _derives_from_a_model(info):
+        if info is None or has_forward(info) or not _derives_from_a_model(info):
             continue
         for method in _methods(info):
             if method.info.name.startswith("forward_"):
@@ -175,43 +171,7 @@ def _derives_from_a_model(info: ClassInfo) -> bool:
 NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple", "Enum", "InplaceFunction", "Generic"})
 
 
-def metrics(
-    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
-) -> Iterator[tuple[Function, Function]]:
-    """``update`` and ``compute`` of each public metric of torchmetrics, which a call of the metric runs."""
-    for name, value in defined(module):
-        info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is not None and name in public and info.derives(*torch_tables.METRICS) and not _has_forward(info):
-            update, compute = info.lookup("update"), info.lookup("compute")
-            if isinstance(update, Function) and isinstance(compute, Function):
-                instance = made(info)
-                yield update.to(instance), compute.to(instance)
-
-
-def steps(
-    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
-) -> Iterator[tuple[Function, dict[str, Value]]]:
-    """The ``step`` of each public optimizer, without a closure; ``made`` makes an object.
-
-    Its base keeps the parameters in groups.
-    """
-    for name, value in defined(module):
-        info = value.info if isinstance(value, Class) and value.info.module is module else None
-        step = (
-            info.lookup("step")
-            if info is not None and name in public and info.derives(*torch_tables.OPTIMIZERS)
-            else None
-        )
-        if info is not None and isinstance(step, Function):
-            instance = made(info)
-            group = Mapping((("params", Seq("list", None, Tensor("float", owned=True))),), UNKNOWN)
-            instance.attrs["param_groups"] = Seq("list", None, group)
-            instance.attrs["state"] = Mapping((), Mapping((), UNKNOWN))
-            closure = definitions.parameters(step.info.node.params)[1:2]
-            yield step.to(instance), {param.name.value: NONE for param in closure}
-
-
-def _has_forward(info: ClassInfo) -> bool:
+def has_forward(info: ClassInfo) -> bool:
     return any(isinstance(option, (Function, Compiled)) for option in options(info.lookup("forward") or UNKNOWN))
 
 
@@ -251,17 +211,20 @@ def methods_of_objects(
 
 
 def _plain_classes(module: ModuleInfo, public: frozenset[str]) -> Iterator[ClassInfo]:
-    """The public classes that are no modules.
-
-    Left out are those that are made with a model, which explain or train it, and those that derive from a class of
-    another package, such as a pipeline.
-    """
+    """The public classes that are no modules."""
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
         if info is None or info.is_module or name not in public:
             continue
-        if not _is_made_with_a_model(info) and all(each.partition(".")[0] in _OF_PYTHON for each in info.externals):
+        if is_plain_class(info):
             yield info
+
+
+def is_plain_class(info: ClassInfo) -> bool:
+    """Whether a class, which is no module, is neither made with a model, as those are that explain or train it, nor
+    derives from a class of another package, such as a pipeline.
+    """
+    return not _is_made_with_a_model(info) and all(each.partition(".")[0] in _OF_PYTHON for each in info.externals)
 
 
 def _draws(info: ClassInfo, method: Function) -> bool:
@@ -296,7 +259,7 @@ def _run_by(info: ClassInfo, method: Function) -> list[Function]:
 
 
 def _methods(info: ClassInfo) -> list[Function]:
-    named = [v for name, v in info.attrs.items() if not name.startswith("_") or name in _CALLED_BY_TORCH]
+    named = [v for name, v in info.attrs.items() if not name.startswith("_") or name in CALLED_BY_TORCH]
     methods = [value for value in named if isinstance(value, Function) and not value.info.markers & NO_METHODS]
     return [method for method in methods if not _is_coroutine(method)]
 
@@ -356,7 +319,8 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
             return True
     for node in walk(info.body):
         value = names.get(node.value) if type(node) is cst.Name else None
-        if type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in _AROUND_A_MODEL:
+        called = node.func if type(node) is cst.Call else None
+        if type(called) is cst.Attribute and called.attr.value in _AROUND_A_MODEL and not _is_own(info, called):
             return True
         if type(node) is cst.Call and _is_array_of(node, taken):
             return True
@@ -366,6 +330,12 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
         if any(within(name, HOST_PACKAGES | TRACKERS) for name in used):
             return True
     return False
+
+
+def _is_own(info: FunctionInfo, called: cst.Attribute) -> bool:
+    """Whether ``self.backward`` is a method that the class of ``info`` defines and that is no module."""
+    owner, of_self = info.owner, type(called.value) is cst.Name and called.value.value == "self"
+    return of_self and owner is not None and not owner.is_module and owner.lookup(called.attr.value) is not None
 
 
 def _is_array_of(call: cst.Call, taken: set[str]) -> bool:
@@ -396,4 +366,10 @@ def _sure_tensors(interpreter: Interpreter, function: Function) -> set[str]:
         name: (*options(value), *(value.items or ())) if isinstance(value, Seq) else options(value)
         for name, value in assumed.items()
     }
-    return {name for name, found in parts.items() if any(isinstance(part, Tensor) and part.is_known for part in found)}
+    return {name for name, found in parts.items() if any(map(_is_sure_tensor, found))}
+
+
+def _is_sure_tensor(value: Value) -> bool:
+    if isinstance(value, Instance):
+        return value.info.is_tensor or value.info.is_record_of_tensors
+    return isinstance(value, Tensor) and value.is_known

@@ -44,21 +44,20 @@ from graphdoctor.static.regions.offered import (
     NO_METHODS,
     NOT_MODULES,
     autograd_functions,
-    distribution_methods,
     forward_parts,
     may_give_tensors,
     methods_of_modules,
     methods_of_objects,
-    metrics,
     objects_to_call,
     public_functions,
-    steps,
     takes_tensors,
     works_on_the_host,
 )
 from graphdoctor.static.regions.public_names import public_names
+from graphdoctor.static.regions.tensor_objects import parts_of_tensor_objects
 from graphdoctor.static.regions.unbuilt import classes_that_compile
-from graphdoctor.static.regions.wrapped import innermost
+from graphdoctor.static.regions.updates import metrics, steps
+from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
 
 def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event], target: str | None = None) -> None:
@@ -288,7 +287,6 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
     with suppress(Budget):
         for option in chain(
             public_functions(module, public),
-            distribution_methods(interpreter, module, public),
             methods_of_modules(interpreter, module, public, partial(default_module, interpreter)),
             objects_to_call(interpreter, module, public, partial(default_module, interpreter)),
             methods_of_objects(interpreter, module, public, partial(default_module, interpreter)),
@@ -299,6 +297,10 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             if takes_tensors(interpreter, inside):
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, option)
+        for part, passed in parts_of_tensor_objects(interpreter, module, public):
+            if not was_called(interpreter, part) and not works_on_the_host(interpreter, innermost(part)):
+                with interpreter.sink.only_offered(module.source):
+                    enter(interpreter, module, part, *arguments_for(part, passed))
         for update, compute in metrics(module, public, partial(default_module, interpreter)):
             if not works_on_the_host(interpreter, update) and not works_on_the_host(interpreter, compute):
                 with interpreter.sink.only_offered(module.source):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -459,3 +460,79 @@ def test_a_hook_belongs_to_the_object_that_it_is_registered_on(tmp_path: Path, s
     found = [(f.rule, f.location.line) for f in analyse([(file, "net.py")]).findings]
     # Of two objects that are made alike it is not known which one has it.
     assert found == [("GD508", line) for line in lines]
+
+
+RECORDS = """
+import torch
+from dataclasses import dataclass
+from typing import NamedTuple, Optional
+
+__all__ = ["f"]
+
+
+@dataclass
+class Record:
+    scores: torch.Tensor
+    count: int
+    kind: str
+    mask: Optional[torch.Tensor] = None
+
+
+class Pair(NamedTuple):
+    scores: torch.Tensor
+    count: int
+
+
+class Pose:
+    def __init__(self, scores: torch.Tensor, count: int, kept: torch.Tensor):
+        self.scores = scores
+        self.count = count
+        kept = count + 1
+        self.kept = kept
+
+    @property
+    def best(self):
+        return self.scores.max()
+
+
+def f(of: {kind}, x: torch.Tensor):
+    if {test}:
+        return x + 1
+    return x * of.scores
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "test", "breaks"),
+    [
+        ("Record", "of.count > 2", False),
+        ("Record", "of.kind == 'left'", False),
+        ("Record", "of.mask is None", False),
+        ("Record", "of.scores.ndim > 2", False),
+        ("Record", "of.scores.sum() > 2", True),
+        ("Record", "of.mask is not None and of.mask.sum() > 2", True),
+        ("Pair", "of.count > 2", False),
+        ("Pair", "of.scores[0] > 2", True),
+        ("Pair", "of[0][0] > 2", True),
+        ("Pair", "[scores[0] for scores, _ in [of]][0] > 2", True),
+        ("Pose", "of.count > 2", False),
+        ("Pose", "of.kept > 2", False),
+        ("Pose", "of.best > 2", True),
+    ],
+)
+def test_attributes_are_what_the_class_declares(tmp_path, kind, test, breaks):
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "records.py"
+    file.write_text(RECORDS.format(kind=kind, test=test))
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == ["GD201"] * breaks
+    names: dict = {"__name__": __name__}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    rows = torch.rand(3)
+    made = {
+        "Record": lambda: names["Record"](rows, 3, "right", rows),
+        "Pair": lambda: names["Pair"](rows, 3),
+        "Pose": lambda: names["Pose"](rows, 3, rows),
+    }[kind]()
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported) if breaks else nullcontext():
+        torch.compile(names["f"], backend="eager", fullgraph=True)(made, rows)

@@ -177,6 +177,8 @@ def _with_object(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Valu
             return calls.call_method(interpreter, node, a, f"__{method}__", (b,))
         if isinstance(b, Instance) and b.info.lookup(f"__r{method}__") is not None:
             return calls.call_method(interpreter, node, b, f"__r{method}__", (a,))
+    if any(isinstance(operand, Instance) and operand.info.is_tensor for operand in (a, b)):
+        return Tensor()
     return UNKNOWN
 
 

@@ -146,6 +146,8 @@ def _compare_objects(interpreter: Interpreter, node: cst.Comparison, name: str, 
         return calls.call_method(interpreter, node, a, f"__{method}__", (b,))
     if isinstance(b, Instance) and b.info.lookup(f"__{mirrored}__") is not None:
         return calls.call_method(interpreter, node, b, f"__{mirrored}__", (a,))
+    if Const(None) not in (a, b) and any(isinstance(o, Instance) and o.info.is_tensor for o in (a, b)):
+        return Tensor("bool")
     return PythonValue("bool")
 
 
