@@ -29,7 +29,13 @@ class Worker:
         monkeypatch.setattr(run, "ask", self._ask)
 
     def _ask(
-        self, _module: str, question: Question, _seconds: float, _kinds: object, say: Callable[[Any], None]
+        self,
+        _module: str,
+        question: Question,
+        _seconds: float,
+        _kinds: object,
+        say: Callable[[Any], None],
+        _server: object,
     ) -> str | None:
         self.asked.append(question.device)
         on_cpu = question.device == "cpu"
