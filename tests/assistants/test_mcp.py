@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-mcp = pytest.importorskip("mcp")
-anyio = pytest.importorskip("anyio")
-
 MODEL = """\
 import torch
 from torch import nn
@@ -45,6 +42,8 @@ def folder(tmp_path: Path) -> Path:
 
 def session(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[list[str], list[tuple[bool, str]]]:
     """The names of the tools, and of each call whether it went well and its text. ``ID`` is the first id so far."""
+    # Imported where they are needed: it takes seconds, which every process of the tests would spend.
+    mcp, anyio = pytest.importorskip("mcp"), pytest.importorskip("anyio")
 
     async def talk() -> tuple[list[str], list[tuple[bool, str]]]:
         server = mcp.StdioServerParameters(

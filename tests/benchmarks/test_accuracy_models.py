@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("transformers")
+if find_spec("transformers") is None:
+    pytest.skip("needs transformers", allow_module_level=True)
 
 from benchmarks.accuracy import static
 from benchmarks.accuracy.runs import Model, Settings, load, run_all
