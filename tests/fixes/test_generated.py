@@ -23,7 +23,7 @@ from benchmarks.fix_safety.program import Program
 from benchmarks.fix_safety.reduce import reduced
 from benchmarks.fix_safety.report import shown, table
 
-PROGRAMS, BATCH, INPUTS = 300, 100, 8
+PROGRAMS, BATCH, INPUTS = 200, 100, 8
 
 #: What programs warn of is recorded and compared.
 pytestmark = pytest.mark.filterwarnings("ignore")

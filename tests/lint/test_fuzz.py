@@ -14,7 +14,7 @@ from graphdoctor.lint.engine import analyse
 
 #: Bounded in number and, with a fixed seed and no shrinking, in time.
 LIMITED = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     database=None,
     phases=(Phase.generate,),
