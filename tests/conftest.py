@@ -58,9 +58,8 @@ def pytest_collection(session: pytest.Session) -> None:
             compiled.parent.mkdir(parents=True, exist_ok=True)
             status, code = rewrite._rewrite_test(file, session.config)
             rewrite._write_pyc(session.config.stash[rewrite.assertstate_key], code, status, compiled)
-    for file in sorted(file for folder in ("graphdoctor", "rules") for file in (ROOT / folder).rglob("*.py"))[
-        number::processes
-    ]:
+    package = [file for folder in ("graphdoctor", "rules") for file in (ROOT / folder).rglob("*.py")]
+    for file in sorted(package)[number::processes]:
         compileall.compile_file(file, quiet=1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,11 @@ def ask(
         return isinstance(message, (Refused, Ended))
 
     gone = False
-    with _job(module, question, server) as job:
+    with ExitStack() as cleanup:
+        try:
+            job = cleanup.enter_context(_job(module, question, server))
+        except OSError as error:
+            return f"the worker did not start: {error}"
         watch = Watch(job, {**_KINDS, **kinds}, receive)
         try:
             end = watch.run(Limits(timeout, _MEMORY_MB))

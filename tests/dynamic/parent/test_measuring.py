@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
+from graphdoctor.advise.run import NoAdvice, advise
 from graphdoctor.bench.run import bench
+from graphdoctor.dynamic.parent.server import Server
 from graphdoctor.model.benchmark import Options, Question
 
 HEAD = """\
@@ -44,3 +47,14 @@ def test_a_file_that_speaks_for_the_worker_is_a_failed_measurement(tmp_path: Pat
     (result,) = measured.results
     assert result.status == "failed"
     assert re.search(reason, result.detail), result.detail
+
+
+def test_a_worker_that_cannot_be_started_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "user.py"
+    file.write_text("import torch\n\n\ndef graphdoctor_target():\n    return torch.sin, (torch.ones(3),)\n")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    question = Question(file, tmp_path)
+    (measured,) = bench(question, Options(("eager",), "eager", seconds=0.1)).results
+    assert (measured.status, measured.detail.startswith("the worker did not start: ")) == ("failed", True)
+    with Server() as server, pytest.raises(NoAdvice, match="the worker did not start: "):
+        advise(question, server=server)
