@@ -93,7 +93,7 @@ def shared_worker() -> Iterator[None]:
     from graphdoctor.dynamic.parent import runner
 
     with runner.Server() as server, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(runner, "Server", lambda: contextlib.nullcontext(server))
+        patched.setattr(runner, "Server", lambda **_: contextlib.nullcontext(server))
         yield
 
 

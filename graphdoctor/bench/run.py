@@ -1,4 +1,7 @@
-"""The benchmark: each strategy in a process of its own, one after another, and what there is when it ends early."""
+"""The benchmark: each strategy in a process of its own, one after another, and what there is when it ends early.
+
+The processes are forks of one that has imported torch, and has not run the code that is measured.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from graphdoctor.bench.strategies import share, why_not
+from graphdoctor.dynamic.parent import runner
 from graphdoctor.dynamic.parent.device_choice import again_on_cpu, mixes_devices, why_on_cpu
 from graphdoctor.dynamic.parent.measuring import ask
 from graphdoctor.dynamic.parent.protocol import BadMessage
@@ -18,9 +22,10 @@ from graphdoctor.dynamic.parent.protocol import Progress as ProgressMessage
 from graphdoctor.model.benchmark import Bench, Measured, Options, Question, Result, Where
 
 Progress = Callable[[str], None]
+_WORKER = "graphdoctor.bench.worker"
 _TWINS = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}
 
-#: No strategy can be measured in less than this, in seconds: importing torch alone takes longer.
+#: No strategy can be measured in less than this, in seconds: building the model and the first compile take longer.
 _TOO_SHORT = 1
 
 
@@ -29,10 +34,14 @@ def bench(question: Question, options: Options, progress: Progress = lambda _tex
 
     Failures of the user's code, the time limit and Ctrl-C end as results and as ``ended``, never as an exception.
     """
-    session = _Session(question, options, progress)
     started = time.monotonic()
     ended = ""
-    with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder,
+        # How its threads wait for work is a part of the times, so it has no variables that the user has not set.
+        runner.Server(variables={}) as server,
+    ):
+        session = _Session(question, options, progress, server)
         try:
             for number, strategy in enumerate(options.strategies, 1):
                 session.measure(strategy, Path(folder), options.strategies[number:])
@@ -55,10 +64,11 @@ def bench(question: Question, options: Options, progress: Progress = lambda _tex
 class _Session:
     """The results so far, by strategy."""
 
-    def __init__(self, question: Question, options: Options, progress: Progress) -> None:
+    def __init__(self, question: Question, options: Options, progress: Progress, server: runner.Server) -> None:
         self._question = question
         self._options = options
         self._progress = progress
+        self._server = server
         self._started = time.monotonic()
         self.results: dict[str, Result] = {}
         self.environment: Mapping[str, str | None] = {}
@@ -116,7 +126,7 @@ class _Session:
 
         def asked(device: str, seconds: float) -> str | None:
             asked_for = replace(question, device=device, extra=extra)
-            return ask("graphdoctor.bench.worker", asked_for, seconds, {"run": Measured}, self._on_message)
+            return ask(_WORKER, asked_for, seconds, {"run": Measured}, self._on_message, self._server)
 
         failure = asked(question.device, allowed)
         left = allowed - (time.monotonic() - started)

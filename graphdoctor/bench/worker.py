@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -25,6 +27,9 @@ _ARTIFACTS = "artifacts.bin"
 
 def main(question_file: str, descriptor: int) -> None:
     """Measure the strategy of the question and exit."""
+    # Each strategy is measured in a fork of the same process: what another one compiled must not be there for it.
+    caches = tempfile.mkdtemp(dir=Path(question_file).parent)
+    os.environ.update(TORCHINDUCTOR_CACHE_DIR=f"{caches}/inductor", TRITON_CACHE_DIR=f"{caches}/triton")
     answer(question_file, descriptor, _work)
 
 

@@ -29,7 +29,7 @@ class Worker:
         monkeypatch.setattr(run, "ask", self._ask)
 
     def _ask(
-        self, _module: str, question: Question, _seconds: float, _kinds: object, say: Callable[[Any], None]
+        self, _module: str, question: Question, _seconds: float, _kinds: object, say: Callable[[Any], None], _: object
     ) -> str | None:
         strategy = question.extra["strategy"]
         self.asked.append((strategy, question.device))

@@ -140,9 +140,13 @@ PATIENT = MappingProxyType({"OMP_WAIT_POLICY": "PASSIVE"})
 
 
 class Server:
-    """Starts the server process with ``start`` or the first request, and again after one was killed."""
+    """Starts the server process with ``start`` or the first request, and again after one was killed.
 
-    def __init__(self) -> None:
+    ``variables`` are those of its environment that the user has not set.
+    """
+
+    def __init__(self, variables: Mapping[str, str] = PATIENT) -> None:
+        self._variables = variables
         self._process: Process | None = None
         self._requests: socket.socket | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -215,7 +219,7 @@ class Server:
         self._requests, to_worker = socket.socketpair()
         try:
             number = to_worker.fileno()
-            return Process("serve", str(number), Path(self._folder.name), (number,), variables=PATIENT)
+            return Process("serve", str(number), Path(self._folder.name), (number,), variables=self._variables)
         finally:
             to_worker.close()
 
