@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from graphdoctor.breaks.missing_packages import remedy_of_missing
 from graphdoctor.dynamic.user_code.missing_modules import missing_modules
 from graphdoctor.recorder.settings import MISSING
 from graphdoctor.source.files import is_file
+from graphdoctor.source.module_files import module_file
 
 
 def lacking(folder: Path) -> str:
@@ -22,10 +24,29 @@ def lacking(folder: Path) -> str:
             name, file, searched = said["name"], Path(said["file"]), said["path"]
             if file.suffix != ".py" or not is_file(file):
                 continue
-            names = dict.fromkeys([str(name).partition(".")[0], *_missing(file, [str(place) for place in searched])])
-            shown = ", ".join(f"'{each}'" for each in names)
-            return f"missing: {shown}; {remedy_of_missing(f'ModuleNotFoundError: No module named {shown}')}"
+            searched = [str(place) for place in searched]
+            names = list(dict.fromkeys([str(name).partition(".")[0], *_missing(file, searched)]))
+            return f"missing: {_shown(names)}; {'; '.join(_remedies(names, searched))}"
     return ""
+
+
+def _remedies(names: Sequence[str], searched: Sequence[str]) -> Iterator[str]:
+    """What to do about the missing modules ``names``. A script in a subfolder does not search the working folder."""
+    passed_over = os.getcwd() not in map(os.path.realpath, searched)
+    here = [name for name in names if passed_over and _is_in(name, Path.cwd())]
+    if here:
+        yield f"{_shown(here)} {'is' if len(here) == 1 else 'are'} in the working folder: set PYTHONPATH=."
+    if others := [name for name in names if name not in here]:
+        yield remedy_of_missing(f"ModuleNotFoundError: No module named {_shown(others)}")
+
+
+def _is_in(name: str, folder: Path) -> bool:
+    """Whether ``folder`` holds the module ``name``, or a folder with this name and code in it."""
+    return module_file(name, folder) is not None or any((folder / name).glob("*.py"))
+
+
+def _shown(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def _missing(file: Path, searched: Sequence[str]) -> tuple[str, ...]:
