@@ -29,6 +29,7 @@ NAME = "causal-mask-unset"
 SEVERITY = "error"
 GB_IDS = ("GB0124",)
 TORCH = ">=2.6"
+INSIDE = ("_detect_is_causal_mask",)
 
 BREAKS = (
     """\

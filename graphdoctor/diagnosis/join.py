@@ -52,12 +52,12 @@ OPERATOR_FAILS = "GB4315"
 
 
 def rule_texts(rules: Iterable[Rule]) -> dict[str, RuleText]:
-    """The rule behind each graph-break id that exactly one of ``rules`` owns."""
+    """The rule behind each graph-break id, and function of torch with a break, that exactly one of ``rules`` owns."""
     owners: dict[str, list[RuleText]] = {}
     for rule in rules:
-        for gb_id in rule.gb_ids:
-            owners.setdefault(gb_id, []).append(RuleText(rule.code, rule.name, rule.why, rule.how))
-    return {gb_id: texts[0] for gb_id, texts in owners.items() if len(texts) == 1 and gb_id not in OF_MANY_CAUSES}
+        for owned in (*rule.gb_ids, *rule.inside):
+            owners.setdefault(owned, []).append(RuleText(rule.code, rule.name, rule.why, rule.how))
+    return {owned: texts[0] for owned, texts in owners.items() if len(texts) == 1 and owned not in OF_MANY_CAUSES}
 
 
 def of_fullgraph(rules: Iterable[Rule]) -> frozenset[str]:

@@ -15,7 +15,7 @@ from graphdoctor.model.findings import Finding, Location
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.sites import Site
     from graphdoctor.model.findings import Severity
-    from graphdoctor.model.runs import Break
+    from graphdoctor.model.runs import Break, Frame
 
 #: What Python up to 3.11 makes of a comprehension.
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
@@ -41,10 +41,12 @@ class RuleText:
 def of(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
     """The finding for a break that the static pass did not expect; ``raises``: it ended a run that passes in eager."""
     brk = site.first
-    rule = rules.get(brk.gb_id or "", RuleText("GD000", "graph-break", "", ""))
+    in_torch = _in_torch(brk)
+    known = rules.get(in_torch.function) if in_torch is not None else None
+    rule = known or rules.get(brk.gb_id or "", RuleText("GD000", "graph-break", "", ""))
     severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
     column = brk.column if brk.column is not None else 1
-    hint = brk.hints[0] if brk.hints else rule.suggestion
+    hint = brk.hints[0] if brk.hints and known is None else rule.suggestion
     lost = "The graph is split here, and what is left is compiled and launched on its own."
     if site.whole_frame:
         part = "rest of the" if site.rest else "whole"
@@ -73,11 +75,23 @@ def of(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
 
 def inside(brk: Break) -> str:
     """Where in a library it happened, when the line of the finding is only the user's way in."""
+    if (called := _in_torch(brk)) is not None:
+        return f", in `{called.function}` of torch ({without_site(called.path)}:{called.line})"
     inner = brk.stack[-1] if brk.stack else None
     if inner is None or (inner.path, inner.line) == (brk.path, brk.line) or brk.owner == "own":
         return ""
     condition = f", under `if {brk.condition}`" if brk.condition else ""
     return f" (at {without_site(inner.path)}:{inner.line}{condition})"
+
+
+def _in_torch(brk: Break) -> Frame | None:
+    """Where torch's own code broke, which the user's line calls. What Dynamo runs in place of a builtin is no such."""
+    inner = brk.stack[-1] if brk.stack else None
+    if inner is None or brk.owner != "own":
+        return None
+    path = without_site(inner.path)
+    is_torch = path != inner.path and path.startswith("torch/") and not path.startswith("torch/_dynamo/")
+    return inner if is_torch else None
 
 
 def beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:

@@ -18,6 +18,8 @@ A rule module has, read from top to bottom:
   so a function of a library that does it is none that users compile for its own sake;
 * optionally ``ENDS_FUNCTION = "<2.15"``: in these versions Dynamo traces nothing of the function after it, so what the
   rule finds further down in the same function is no break of its own;
+* optionally ``INSIDE = ("_detect_is_causal_mask",)``: the functions of torch in which these breaks happen, so that one
+  that only a run shows is the rule's, too;
 * optionally ``recorded_by(hit, editor)``: the setting of ``torch._dynamo.config`` with which Dynamo records what the
   hit is about, so that nothing breaks there; empty where none does;
 * optionally ``fix(hit, editor)``: returns a ``FixPlan`` or a ``Refusal``.
@@ -113,6 +115,7 @@ class Rule:
     varying: bool = False
     setup: bool = False
     ends_function: str = ""
+    inside: tuple[str, ...] = ()
     target: str = ""
 
     @property
@@ -149,6 +152,7 @@ def load(module: ModuleType) -> Rule:
             varying=getattr(module, "VARYING", False),
             setup=getattr(module, "SETUP", False),
             ends_function=getattr(module, "ENDS_FUNCTION", ""),
+            inside=tuple(getattr(module, "INSIDE", ())),
         )
     except AttributeError as missing:
         raise ValueError(f"{module.__name__}: a rule needs {missing.name}") from missing

@@ -177,6 +177,16 @@ COMPARED_MASKS = {
     "Transformer": (("src_mask", 2, "src_is_causal"), ("tgt_mask", 3, "tgt_is_causal")),
 }
 
+#: By layer of torch: the layers that it makes for itself (torch/nn/modules/transformer.py).
+_LAYERS_OF = {
+    "Transformer": {"encoder": "TransformerEncoder", "decoder": "TransformerDecoder"},
+    "TransformerEncoderLayer": {"self_attn": "MultiheadAttention"},
+    "TransformerDecoderLayer": {"self_attn": "MultiheadAttention", "multihead_attn": "MultiheadAttention"},
+}
+
+#: Attributes of layers of torch that are arguments of their constructors.
+LAYER_SETTINGS = words("in_features out_features num_embeddings embedding_dim kernel_size stride eps p num_heads")
+
 #: With an explicit dim these give (values, indices).
 PAIR_WITH_DIM = frozenset({"max", "min", "median", "nanmedian"})
 
@@ -416,6 +426,12 @@ OF_RECURRENT = frozenset({"bidirectional", "batch_first", "num_layers", "proj_si
 
 
 @cache
+def layer_of(qualname: str, name: str) -> str | None:
+    """The class of the layer ``name`` that torch's layer ``qualname`` makes for itself; None where it makes none."""
+    made = _LAYERS_OF.get(qualname.rpartition(".")[2], {}).get(name) if is_torch_module(qualname) else None
+    return None if made is None else f"torch.nn.{made}"
+
+
 def is_recurrent_layer(name: str) -> bool:
     """Whether a dotted name is one of ``RECURRENT`` or of its methods: ``torch.nn.LSTM.forward``."""
     return name.startswith("torch.nn.") and not RECURRENT.isdisjoint(name.split("."))

@@ -236,6 +236,9 @@ def _undefined_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: 
             return PythonValue("bool")
         if name in MODULE_METHODS:
             return Method(receiver, name)
+        inherited = (torch_tables.layer_of(base, name) for base in receiver.info.externals)
+        if layer := next(filter(None, inherited), None):
+            return TorchModule(layer)
     getter = receiver.info.lookup("__getattr__")
     if isinstance(getter, Function):
         return calls.call_function(interpreter, node, getter.to(receiver), (Const(name),), {})
@@ -294,23 +297,15 @@ def module_attribute(receiver: TorchModule, name: str) -> Value:
         held = receiver.children.get(name)
         if held is not None:
             return held
+    if layer := torch_tables.layer_of(receiver.qualname, name):
+        return TorchModule(layer)
     if name == "bias" and receiver.qualname.rpartition(".")[2].removesuffix("Cell") in torch_tables.RECURRENT:
         return PythonValue("bool")
     if name in ("weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias"):
         return Tensor("float", owned=True)
     if name == "training":
         return PythonValue("bool")
-    if name in (
-        "in_features",
-        "out_features",
-        "num_embeddings",
-        "embedding_dim",
-        "kernel_size",
-        "stride",
-        "eps",
-        "p",
-        "num_heads",
-    ):
+    if name in torch_tables.LAYER_SETTINGS:
         return PythonValue("object")
     return Method(receiver, name)
 

@@ -72,3 +72,18 @@ def test_other_layers_are_none(events, build):
 @pytest.mark.parametrize("function", ["weight_norm", "parametrizations.spectral_norm", "nn.utils.spectral_norm"])
 def test_a_layer_that_is_changed_is_still_of_its_class(events, function):
     assert "builtins.print" in called(events, f"self.layer = {function}(Own(4, 4))")
+
+
+@pytest.mark.parametrize(
+    ("base", "build", "call"),
+    [
+        ("nn.Module", "self.inner = nn.Transformer(8, 2)", "self.inner.encoder(x, mask)"),
+        ("nn.Transformer", "self.scale = 2", "self.encoder(x, mask)"),
+    ],
+)
+def test_the_encoder_of_a_transformer_is_a_layer_of_torch(events, base, build, call):
+    source = MODEL.replace("class Net(nn.Module)", f"class Net({base})").replace("BUILD", build)
+    source = source.replace(
+        "forward(self, x):\n        return self.layer(x)", f"forward(self, x, mask):\n        {call}"
+    )
+    assert "torch.nn.TransformerEncoder.forward" in {e.qualname for e in events(source) if isinstance(e, Call)}
