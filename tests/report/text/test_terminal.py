@@ -75,7 +75,8 @@ def test_a_fix_that_was_tried_in_vain_is_said_beside_the_help(rich: Diagnosis, t
 def test_what_a_rule_says_of_all_findings_is_said_once(rich: Diagnosis) -> None:
     first = rich.findings[0]
     other = replace(first, fix=None, why="Another reason. And more.")
-    shown = terminal.render(replace(rich, findings=(first, first, replace(first, fix=None), other)))
+    elsewhere = [replace(first, function=f"Net.f{number}") for number in range(2)]
+    shown = terminal.render(replace(rich, findings=(first, elsewhere[0], replace(elsewhere[1], fix=None), other)))
     assert shown.count("= why: Dynamo cannot put") == shown.count("= safe fix: The call only") == 1
     assert shown.count("= safe fix: as for GD101 above") == 1
     assert "= why: Another reason.\n" in shown
@@ -254,8 +255,9 @@ def test_runs_that_say_the_same_share_a_line(rich: Diagnosis) -> None:
 
 
 def test_the_last_line_counts_what_the_list_shows(many: Callable[[int], Diagnosis]) -> None:
-    shown = terminal.render(many(60))
-    listed = {kind: shown.count(f": {kind} GD") for kind in ("error", "warning", "note")}
+    shown = terminal.render(many(60), Look(verbose=True))
+    list_, _, _ = shown.partition("Refuted by the run")
+    listed = {kind: list_.count(f": {kind} GD") for kind in ("error", "warning", "note")}
     assert shown.splitlines()[-1].startswith(
         f"Found {listed['error']} errors, {listed['warning']} warnings and {listed['note']} notes in 1 of 2 files."
     )
