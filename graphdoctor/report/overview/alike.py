@@ -46,11 +46,11 @@ def others(alike: Sequence[Finding]) -> str:
     first.
     """
     rest = alike[1:]
-    codes = {_code(finding) for finding in alike}
+    codes = {code_at(finding) for finding in alike}
     by_code = len(codes) > 1 and "" not in codes
     if not by_code:
         return _lines([finding.location.line for finding in rest])
-    shown = [f"line {finding.location.line} `{_code(finding)}`" for finding in rest[:_BY_CODE]]
+    shown = [f"line {finding.location.line} `{code_at(finding)}`" for finding in rest[:_BY_CODE]]
     more = [finding.location.line for finding in rest[_BY_CODE:]]
     return ", ".join(shown) + (f", and {_lines(more)}" if more else "")
 
@@ -63,8 +63,8 @@ def _lines(lines: Sequence[int]) -> str:
     return f"line{'s' if len(each) > 1 else ''} {listed}{twice}"
 
 
-def _code(finding: Finding) -> str:
-    """The code at the place, in one line; empty where it is not known, or has backticks of its own."""
+def code_at(finding: Finding) -> str:
+    """The code at the place in one line, cut where it is long; empty where it is not known, or has backticks."""
     source = marked_line(finding)
     code = one_line(source.marked) if source is not None else ""
     return "" if "`" in code else code if len(code) <= _CODE else code[: _CODE - 3] + "..."
