@@ -13,9 +13,6 @@ from graphdoctor.static.domain.torch_tables import AROUND_MODELS, within
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.interp.state.call_graph import Called
 
-#: The methods that a call of a module runs.
-_OF_CALLS = ("forward", "__call__")
-
 
 def regions_of(
     interpreter: Interpreter, places: Iterable[Place], findings: Iterable[Finding], name_of: PathOf
@@ -92,4 +89,5 @@ def _name(called: Called) -> str:
 
 
 def _is_call_of_module(info: FunctionInfo, owner: ClassInfo) -> bool:
-    return info.name in _OF_CALLS and owner.is_module
+    # A class with a base that cannot be seen and a ``forward(self, ...)`` is entered as a module, too.
+    return info.name == "forward" or (info.name == "__call__" and owner.is_module)

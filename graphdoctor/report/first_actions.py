@@ -233,7 +233,7 @@ def _of_change(findings: Iterable[Finding]) -> Action:
     ]
     setting = setting_of(first.fix) if first.fix is not None and fixes else ""
     if setting:
-        title = f"try `{setting}` before compiling: Dynamo then records the value and goes on"
+        title = f"try `{setting}` once, before compiling (the findings say what else it changes)"
         return Action(title, place(first.location), "; ".join(parts), first)
     what = first.suggestion or first.message
     return Action(f"{first.name}: {what}", place(first.location), "; ".join(parts), first)

@@ -92,11 +92,13 @@ class Findings:
             reason = " ".join(filter(None, (fix.reason, doubts)))
             above = self._fixes.setdefault(reason, finding.rule)
             text = reason if self._is_new(finding, reason) and above == finding.rule else f"as for {above} above"
+            if label(fix) == "unsafe" and not fix.doubts:
+                # What it does is to be weighed against what can be done by hand.
+                yield from self._help(finding, gutter)
             some = f" for {len(with_fix)} of {len(alike)}" if len(with_fix) < len(alike) else ""
             yield from self._remark(f"{label(fix)} fix{some}", text, gutter)
-        elif self._is_new(finding, finding.suggestion):
-            whose = f"help for {for_whom}" if (for_whom := wording.whose(finding, "its authors")) else "help"
-            yield from self._remark(whose, finding.suggestion, gutter)
+        else:
+            yield from self._help(finding, gutter)
         if fix is None or not self._look.verbose:
             if fix is not None and label(fix) == "refused":
                 tried = "The setting" if sets_for_process(fix) else "A fix"
@@ -106,6 +108,12 @@ class Findings:
         for line in changes(fix.diff) if offered else ():
             style = {"+": "green", "-": "red"}.get(line[:1], "dim")
             yield f"{gutter}     {self._paint(line, style)}"
+
+    def _help(self, finding: Finding, gutter: str) -> Iterator[str]:
+        """The advice of the rule, unless it was given before."""
+        if self._is_new(finding, finding.suggestion):
+            whose = f"help for {for_whom}" if (for_whom := wording.whose(finding, "its authors")) else "help"
+            yield from self._remark(whose, finding.suggestion, gutter)
 
     def _is_new(self, finding: Finding, text: str) -> bool:
         """Whether no finding of this rule has shown ``text`` yet."""
