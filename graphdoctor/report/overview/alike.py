@@ -28,8 +28,10 @@ def together(findings: Iterable[Finding]) -> list[list[Finding]]:
     return [sorted(alike, key=_cost) for alike in groups.values()]
 
 
-def _cost(finding: Finding) -> tuple[bool, bool]:
-    return not finding.whole_frame, finding.consequence is None or finding.consequence.block is None
+def _cost(finding: Finding) -> tuple[bool, bool, bool]:
+    cost = finding.consequence
+    behind = cost is not None and cost.behind > 0
+    return behind, not finding.whole_frame, cost is None or cost.block is None
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
