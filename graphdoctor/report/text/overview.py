@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from graphdoctor.report.escaping import width
-from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.overview.affected import overview
 from graphdoctor.report.text.look import Look
 from graphdoctor.report.text.paint import Paint, hanging, wrapped
@@ -48,6 +47,8 @@ def first(shown: Diagnosis, look: Look) -> Iterator[str]:
     """What to do first, where the source shows many findings."""
     if shown.dynamic is not None or len(shown.findings) <= _MANY:
         return
+    from graphdoctor.report.first_actions import first_actions
+
     yield Paint(look.color)("Do these first:", "bold")
     for number, action in enumerate(first_actions(shown, _ACTIONS), 1):
         yield from hanging(f"{number}. {action.title} ({action.effect}; {action.place})", 5, look.width, 2)
