@@ -98,8 +98,9 @@ def key_of(finding: Finding) -> FindingKey:
 
 
 def _not_called(found: Iterable[Iterable[FoundRegion]]) -> tuple[FoundRegion, ...]:
-    """The regions of all files, each once, but for those that another one calls. Where two call each other, both are
-    kept.
+    """The regions of all files, each once, but for those that others call with all that breaks in them.
+
+    Where two call each other, both are kept; and so is one that breaks with other arguments than it gets from others.
     """
     regions: dict[tuple[str, str], FoundRegion] = {}
     for one in (region for of_file in found for region in of_file):
@@ -112,7 +113,13 @@ def _not_called(found: Iterable[Iterable[FoundRegion]]) -> tuple[FoundRegion, ..
     for one in regions.values():
         for called in one.calls & regions.keys():
             callers.setdefault(called, set()).add(one.key)
-    return tuple(one for one in regions.values() if callers.get(one.key, set()) <= one.calls | {one.key})
+    return tuple(one for one in regions.values() if not _is_part(one, [regions[k] for k in callers.get(one.key, ())]))
+
+
+def _is_part(one: FoundRegion, callers: Iterable[FoundRegion]) -> bool:
+    """Whether ``one`` is a part of others, which call it and have all of its findings."""
+    others = [caller for caller in callers if caller.key not in one.calls | {one.key}]
+    return bool(others) and {key for caller in others for key in caller.findings}.issuperset(one.findings)
 
 
 def rank(confidence: Confidence, severity: Severity) -> tuple[int, int]:

@@ -78,6 +78,36 @@ def test_a_part_of_another_model_is_no_region(tmp_path: Path) -> None:
     assert list(found(scan(tmp_path, part=part, whole=whole))) == ["Whole"]
 
 
+def test_a_part_that_breaks_with_other_arguments_is_kept(tmp_path: Path) -> None:
+    part = """
+    import torch.nn as nn
+
+    class Part(nn.Module):
+        def __init__(self, loud=False):
+            super().__init__()
+            self.loud = loud
+
+        def forward(self, x):
+            if self.loud:
+                print("loud")
+            return x.relu()
+    """
+    whole = """
+    import torch.nn as nn
+    from part import Part
+
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = Part()
+
+        def forward(self, x):
+            return self.part(x)
+    """
+    regions = found(scan(tmp_path, part=part, whole=whole))
+    assert {name: len(one.findings) for name, one in regions.items()} == {"Part": 1, "Whole": 0}
+
+
 def test_a_method_that_a_class_overrides_belongs_to_it_alone(tmp_path: Path) -> None:
     source = """
     import torch.nn as nn

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.report.wording import plural
@@ -23,6 +23,8 @@ class Affected:
 
     region: Region
     findings: tuple[Finding, ...]
+    #: The models before it under which all of its findings stand; empty where some stand under it.
+    under: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -38,9 +40,13 @@ class Affected:
 
     @property
     def remark(self) -> str:
-        """Why it is hardly meant to be compiled; empty where it is."""
-        host = self.region.host
-        return f"it calls `{host}`, so it is code around a model: compile the models that it calls" if host else ""
+        """Why it is hardly meant to be compiled, or where its findings stand; mostly empty."""
+        if self.region.host:
+            return f"it calls `{self.region.host}`, so it is code around a model: compile the models that it calls"
+        if not self.under:
+            return ""
+        names = " and ".join(filter(None, [", ".join(self.under[:-1]), self.under[-1]]))
+        return f"in code that {names} runs, too" if len(self.under) == 1 else f"in code that {names} run, too"
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,16 @@ def affected(diagnosis: Diagnosis) -> list[Affected]:
         Affected(region, tuple(known[mark] for mark in region.findings if mark in known))
         for region in diagnosis.regions
     ]
-    return sorted((row for row in rows if row.findings), key=_order)
+    return list(_with_others(sorted((row for row in rows if row.findings), key=_order)))
+
+
+def _with_others(rows: Iterable[Affected]) -> Iterator[Affected]:
+    """``rows``, of which those say so that come after models with the same findings."""
+    first: dict[str, str] = {}
+    for row in rows:
+        holders = dict.fromkeys(first.setdefault(finding.fingerprint, row.title) for finding in row.findings)
+        names = tuple(title.partition(" (")[0] for title in holders)
+        yield row if row.title in holders else replace(row, under=names)
 
 
 def _order(row: Affected) -> tuple[bool, int, int, int]:

@@ -114,7 +114,7 @@ def _listed(shown: Diagnosis, group: list[Finding], show: Findings, look: Look) 
     by_name = by_model(shown, group) if overview.tells_models(shown) else [(None, group)]
     for row, found in by_name:
         entries = [[finding] for finding in found] if look.verbose else together(found)
-        if row is not None and row.remark and not look.verbose:
+        if row is not None and row.region.host and not look.verbose:
             title = one_line(f"{row.title}, code around a model (--verbose has all of it):")
             yield iter([paint(title, "bold"), *(text for alike in entries for text in _short(alike, look))])
             continue

@@ -47,6 +47,14 @@ def test_most_errors_first_and_code_around_models_last(scanned: Diagnosis) -> No
     assert around_models(scanned) == {"Shown9"}
 
 
+def test_a_model_whose_findings_all_stand_under_others_names_them(scanned: Diagnosis) -> None:
+    beside = (region("Inner", "Large4", "Small3"), region("Again", "Large5", functions=3))
+    rows = affected(replace(scanned, regions=(*scanned.regions, *beside)))
+    assert {row.region.name: row.under for row in rows if row.under} == {"Small": ("Inner",), "Again": ("Large",)}
+    remarks = [row.remark for row in rows if row.under]
+    assert remarks == [f"in code that {name} runs, too" for name in ("Large", "Inner")]
+
+
 def test_findings_stand_under_the_first_model_that_runs_their_code(scanned: Diagnosis) -> None:
     beside = replace(scanned.findings[0], fingerprint="usage")
     found = by_model(scanned, [beside, *scanned.findings])
