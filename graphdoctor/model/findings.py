@@ -179,6 +179,8 @@ class Region:
     findings: tuple[str, ...] = ()
     #: What it calls that only code around a model uses, such as ``PIL.Image.open``; empty where there is none.
     host: str = ""
+    #: How many findings in these functions are not shown: of rules that are not selected, or silenced by comments.
+    silenced: int = 0
 
 
 @dataclass(frozen=True)

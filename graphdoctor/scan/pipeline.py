@@ -17,7 +17,7 @@ from graphdoctor.diagnosis.exports import with_rules
 from graphdoctor.diagnosis.own_calls import with_own_calls
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.lint.result import FoundRegion, key_of
+from graphdoctor.lint.result import StaticResult, key_of
 from graphdoctor.model.findings import Diagnosis, Finding, Region
 from graphdoctor.model.labels import needs_unsafe
 from graphdoctor.scan import notebooks
@@ -109,7 +109,7 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
         verification=results.verified.verification,
         notes=(*_notes(plan, results), *written.notes, *expired(plan.allow, date.today())),
         timings=_timings(results),
-        regions=_regions(analysed.static.regions, ranked),
+        regions=_regions(analysed.static, ranked),
         advice=results.advised.advice,
         root=str(plan.inputs.root),
         code_url=code_url(plan.inputs.root, os.environ),
@@ -121,11 +121,17 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
     return diagnosis
 
 
-def _regions(found: Iterable[FoundRegion], findings: Iterable[Finding]) -> tuple[Region, ...]:
-    """The regions with their findings, of those that are shown."""
+def _regions(static: StaticResult, findings: Iterable[Finding]) -> tuple[Region, ...]:
+    """The regions with those of their findings that are shown; what is only possible is none of the others."""
     marks = {key_of(finding): finding.fingerprint for finding in findings}
+    hidden = {key_of(finding) for finding in static.findings if finding.confidence != "possible"} - marks.keys()
     return tuple(
-        replace(one.region, findings=tuple(marks[key] for key in one.findings if key in marks)) for one in found
+        replace(
+            found.region,
+            findings=tuple(marks[key] for key in found.findings if key in marks),
+            silenced=len(hidden.intersection(found.findings)),
+        )
+        for found in static.regions
     )
 
 

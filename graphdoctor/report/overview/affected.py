@@ -62,13 +62,13 @@ class Overview:
 
     @property
     def none_in(self) -> str:
-        """``No break is predicted in 16 models: DETR, Transformer and 14 smaller ones.``; empty where there is none."""
+        """``No break is predicted in the code of 16 models: DETR and 15 more.``; empty where there is none."""
         if not self.clean:
             return ""
         number = len(self.clean) + self.clean_more
         others = "other " if self.affected else ""
         names = [region.name for region in self.clean]
-        names += [f"{plural(self.clean_more, 'smaller one')}"] if self.clean_more else []
+        names += [f"{self.clean_more:,} more"] if self.clean_more else []
         listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
         return f"No break is predicted in the code of {plural(number, others + 'model')}: {listed}."
 
@@ -76,9 +76,9 @@ class Overview:
 def overview(diagnosis: Diagnosis) -> Overview | None:
     """The models of a scan that ran nothing; None where there are not several to tell apart.
 
-    A run says itself what breaks in its model.
+    A run says itself what breaks in its model, and of a comparison the reader wants what is new.
     """
-    if diagnosis.dynamic is not None or len(diagnosis.regions) < 2:
+    if diagnosis.dynamic is not None or diagnosis.comparison is not None or len(diagnosis.regions) < 2:
         return None
     found = affected(diagnosis)
     clean = sorted(_without_findings(diagnosis), key=lambda region: -region.functions)
@@ -158,7 +158,8 @@ def _by_place(row: Affected, findings: Sequence[Finding]) -> list[Finding]:
 
 def _without_findings(diagnosis: Diagnosis) -> list[Region]:
     shown = {finding.fingerprint for finding in diagnosis.findings if finding.severity != "info"}
-    return [region for region in diagnosis.regions if region.is_module and shown.isdisjoint(region.findings)]
+    modules = (region for region in diagnosis.regions if region.is_module and not region.silenced)
+    return [region for region in modules if shown.isdisjoint(region.findings)]
 
 
 def _own(diagnosis: Diagnosis) -> list[Finding]:

@@ -80,16 +80,23 @@ def test_a_clean_scan_says_what_was_looked_at(scanned: Diagnosis) -> None:
     assert "No break is predicted in the code of 2 models: Cleanest and Clean.\n" in terminal.render(clean)
 
 
-def test_a_run_and_a_single_model_need_no_overview(scanned: Diagnosis) -> None:
+def test_a_run_a_comparison_and_a_single_model_need_no_overview(scanned: Diagnosis, compared: Diagnosis) -> None:
     assert overview(replace(scanned, dynamic=())) is None
+    assert overview(replace(scanned, comparison=compared.comparison)) is None
     assert overview(replace(scanned, regions=scanned.regions[:1])) is None
+
+
+def test_a_model_with_silenced_findings_is_not_called_clean(scanned: Diagnosis) -> None:
+    silenced = replace(scanned, regions=(replace(scanned.regions[3], silenced=1), *scanned.regions[4:]))
+    found = overview(silenced)
+    assert found is not None and [each.name for each in found.clean] == ["Cleanest"]
 
 
 def test_many_models_are_cut(scanned: Diagnosis) -> None:
     found = overview(replace(scanned, regions=(*scanned.regions, *(region(f"More{n}", "Large4") for n in range(9)))))
     assert found is not None and (len(found.affected), found.more) == (8, 4)
     found = overview(replace(scanned, regions=tuple(region(f"Clean{n}") for n in range(9))))
-    assert found is not None and found.none_in.endswith("Clean0, Clean1, Clean2, Clean3, Clean4 and 4 smaller ones.")
+    assert found is not None and found.none_in.endswith("Clean0, Clean1, Clean2, Clean3, Clean4 and 4 more.")
 
 
 def test_what_to_do_first_leaves_out_code_around_models(scanned: Diagnosis) -> None:
