@@ -38,7 +38,8 @@ def measured(cost: Consequence | None, functions: Sequence[str]) -> Consequence 
     """``cost`` of a break for which a run saw ``functions`` given up as a whole, callers first."""
     if cost is None or not functions or not _is_predicted(cost):
         return cost
-    return cost if cost.kind == "whole" and cost.function in functions else Consequence("whole", functions[-1])
+    known = cost.kind == "whole" and cost.function in functions
+    return replace(cost, behind=0) if known else Consequence("whole", functions[-1])
 
 
 def measured_rest(cost: Consequence | None, function: str) -> Consequence | None:
@@ -58,7 +59,7 @@ def split(cost: Consequence | None, places: int = 1) -> Consequence | None:
         return cost
     if places > 1:
         return Consequence("split", places=places)
-    return SPLIT if cost.kind == "whole" else cost
+    return SPLIT if cost.kind == "whole" else replace(cost, behind=0)
 
 
 def with_lines(cost: Consequence | None, shown: Callable[[int], int]) -> Consequence | None:
@@ -66,7 +67,12 @@ def with_lines(cost: Consequence | None, shown: Callable[[int], int]) -> Consequ
     if cost is None:
         return None
     block = cost.block and replace(cost.block, line=cost.block.line and shown(cost.block.line))
-    return replace(cost, block=block, line=cost.line and shown(cost.line))
+    return replace(cost, block=block, line=cost.line and shown(cost.line), behind=cost.behind and shown(cost.behind))
+
+
+def behind(cost: Consequence | None, line: int) -> Consequence | None:
+    """``cost`` of a break in a function of which nothing is compiled after ``line``, which runs before."""
+    return replace(cost, behind=line) if cost is not None and _is_predicted(cost) else cost
 
 
 def with_fullgraph(cost: Consequence | None) -> Consequence | None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from graphdoctor.breaks.measured_costs import behind
 from graphdoctor.lint.result import CONFIDENCES, SEVERITIES
 from graphdoctor.model.findings import Severity
 from graphdoctor.static.domain.events import Block, Call, Caller, Compile, Event
@@ -22,8 +23,8 @@ TOO_LARGE = "too large to analyse completely; what was found so far is reported"
 #: A rule, and its function for the events of one class.
 _Check = tuple[Rule, Callable[[Any], Any]]
 
-#: The code of a rule, a file and a function in it.
-_FunctionKey = tuple[str, str, str]
+#: A file and a function in it.
+_FunctionKey = tuple[str, str]
 
 #: A line and a column.
 _Start = tuple[int, int]
@@ -158,25 +159,29 @@ class Audience(EventSink):
             self.hits[first:] = [each for each in found if compiled and severity_of(*each) == "error"]
 
     def places(self) -> list[Place]:
-        """The hits, by rule and node."""
+        """The hits, by rule and node; of those after a hit that ends their function it is said."""
         found: dict[tuple[str, int], tuple[Rule, list[int]]] = {}
         ends = self._ends()
+        shown: dict[int, Hit] = {}
         for number, (rule, hit) in enumerate(self.hits):
-            if rule.leaves_function and any(_ends_before(end, hit) for end in ends.get(_function(rule, hit), ())):
+            before = [(code, end) for code, end in ends.get(_function(hit), ()) if _ends_before(end, hit)]
+            if rule.leaves_function and any(code == rule.code for code, _ in before):
                 continue
             found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(number)
+            cost = behind(hit.consequence, min(_start(end) for _, end in before)[0]) if before else hit.consequence
+            shown[number] = hit if cost == hit.consequence else replace(hit, consequence=cost)
         places = [
-            Place(rule, tuple(self.hits[number][1] for number in numbers), self._fullgraph.issuperset(numbers))
+            Place(rule, tuple(shown[number] for number in numbers), self._fullgraph.issuperset(numbers))
             for rule, numbers in found.values()
         ]
         return [place for place in places if place.fullgraph or not place.hits[0].only_fullgraph]
 
-    def _ends(self) -> dict[_FunctionKey, list[Hit]]:
-        """By rule and function the hits that surely end it: nothing that runs after one is traced."""
-        found: dict[_FunctionKey, list[Hit]] = {}
+    def _ends(self) -> dict[_FunctionKey, list[tuple[str, Hit]]]:
+        """By function the hits that surely end it, with the codes of their rules: nothing after one is traced."""
+        found: dict[_FunctionKey, list[tuple[str, Hit]]] = {}
         for rule, hit in self.hits:
             if rule.leaves_function and _breaks(rule, hit):
-                found.setdefault(_function(rule, hit), []).append(hit)
+                found.setdefault(_function(hit), []).append((rule.code, hit))
         return found
 
 
@@ -207,8 +212,8 @@ def _ends_before(end: Hit, hit: Hit) -> bool:
     return first and not may_be_passed_over(module.text, span)
 
 
-def _function(rule: Rule, hit: Hit) -> _FunctionKey:
-    return rule.code, str(hit.event.site.module.file), hit.event.site.function
+def _function(hit: Hit) -> _FunctionKey:
+    return str(hit.event.site.module.file), hit.event.site.function
 
 
 def _start(hit: Hit) -> _Start:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import libcst as cst
-
 from graphdoctor.lint.audience import TOO_LARGE, Audience, Checks, Place, contained
 from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.entry_files import look
 from graphdoctor.lint.findings import Editors, ShownFiles, finding_of
+from graphdoctor.lint.regions import regions_of
 from graphdoctor.lint.result import FileResult, PathOf, StaticResult, merged
 from graphdoctor.lint.work import Work
 from graphdoctor.model.findings import ScannedFile
@@ -102,7 +101,7 @@ class Analysis:
         project.add(source)
         module = module_of(source)
         recorder = Recorder(module)
-        places, statements, compiles = self._hits(module, recorder, trouble)
+        interpreter, places = self._hits(module, recorder, trouble)
         complete = not trouble
         shown = ShownFiles(module, self._shown, self._work.helper)
         editors = Editors(source, recorder, lambda: self._record(source), shown)
@@ -113,22 +112,22 @@ class Analysis:
                 if finding is not None:
                     found.append(finding)
         judged = None
+        statements = interpreter.seen_statements
         if complete and statements is not None:
             judged = frozenset(source.location(node).line for node in statements)
         editors.forget_written()
+        regions = regions_of(interpreter, places, found, shown.name_of) if complete else ()
+        # A script may compile a model of another package, which is not a region of this file.
+        compiles = bool(interpreter.reached.functions) or "compile" in source.text
         project.forget(source)
         problems = "; ".join(dict.fromkeys(trouble)) or None
         scanned = ScannedFile(source.path, _number_of_lines(source.text), "scanned", problems)
         paths = looked_at(project, module)
         module.break_reference_cycles()
-        return FileResult(scanned, tuple(found), judged, shown.helpers, paths, compiles)
+        return FileResult(scanned, tuple(found), judged, shown.helpers, paths, compiles, regions)
 
-    def _hits(
-        self, module: ModuleInfo, recorder: Recorder, trouble: list[str]
-    ) -> tuple[list[Place], set[cst.CSTNode] | None, bool]:
-        """The hits in one file, the statements that the rules saw, and whether anything in it is compiled.
-
-        The statements are None where the file has no suppression.
+    def _hits(self, module: ModuleInfo, recorder: Recorder, trouble: list[str]) -> tuple[Interpreter, list[Place]]:
+        """What interpreted one file, and the hits in it.
 
         ``recorder`` gets the values of its expressions.
         """
@@ -143,9 +142,7 @@ class Analysis:
         if interpreter.steps > interpreter.MAX_STEPS:
             # The result of a call that ran out of steps is unknown.
             trouble.append(TOO_LARGE)
-        # A script may compile a model of another package, which is not a region of this file.
-        compiles = bool(interpreter.reached.functions) or "compile" in module.source.text
-        return audience.places(), interpreter.seen_statements, compiles
+        return interpreter, audience.places()
 
     def _record(self, source: SourceModule) -> Recorder:
         """The values of expressions in the other files that a file calls: it is interpreted once more to get them.

@@ -37,7 +37,8 @@ class Consequence:
     * "nothing": the run compiled nothing.
     * "passes": the run with the fixes came there, and nothing broke.
 
-    ``line`` is the one that compiling ended at before it came to the finding; 0 where it came there.
+    ``line`` is the one that compiling ended at before it came to the finding; 0 where it came there. ``behind`` is the
+    line before, from which on the source shows that nothing of the function is compiled; 0 where there is none.
     """
 
     kind: Kind = "split"
@@ -46,6 +47,7 @@ class Consequence:
     places: int = 1
     line: int = 0
     by_default: str = ""
+    behind: int = 0
 
     @property
     def ending(self) -> str:
@@ -54,6 +56,7 @@ class Consequence:
         if self.kind == "later":
             return f": a graph break {past}"
         said = "" if self.kind == "waits" else f": {self._clause()}"
+        said += f", once line {self.behind} no longer ends compiling" if self.behind else ""
         return f"{said} ({past})" if self.line else said
 
     def _clause(self) -> str:

@@ -166,6 +166,24 @@ class ScannedFile:
 
 
 @dataclass(frozen=True)
+class Region:
+    """Code that is compiled by itself: a model that no other code of the scan calls, or a function."""
+
+    name: str
+    path: str
+    line: int
+    is_module: bool
+    #: How many functions of the source run in it.
+    functions: int
+    #: The fingerprints of the findings in these functions.
+    findings: tuple[str, ...] = ()
+    #: What it calls that only code around a model uses, such as ``PIL.Image.open``; empty where there is none.
+    host: str = ""
+    #: How many findings in these functions are not shown: of rules that are not selected, or silenced by comments.
+    silenced: int = 0
+
+
+@dataclass(frozen=True)
 class Summary:
     """The numbers of the first lines of every report."""
 
@@ -220,6 +238,8 @@ class Diagnosis:
     #: One line each: what the user should know beside the findings ("not run: torch is not installed; ...").
     notes: tuple[str, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
+    #: What is compiled by itself, as the source shows it; parts of what was scanned completely.
+    regions: tuple[Region, ...] = ()
     #: Set where the scan was compared with a base.
     comparison: Comparison | None = None
     #: Set by ``--advise``: where to put torch.compile.

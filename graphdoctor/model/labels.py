@@ -40,7 +40,13 @@ def ran_in_part(fix: Fix) -> bool:
 
 def sets_for_process(fix: Fix) -> bool:
     """Whether ``fix`` changes no code but a setting of Dynamo, which then holds for the whole process."""
-    return any("torch._dynamo.config." in edit.text for edit in fix.edits)
+    return bool(setting_of(fix))
+
+
+def setting_of(fix: Fix) -> str:
+    """The line that makes the setting of Dynamo which is all that ``fix`` changes; empty where it changes code."""
+    lines = (line.strip() for edit in fix.edits for line in edit.text.splitlines())
+    return next((line for line in lines if line.startswith("torch._dynamo.config.")), "")
 
 
 def only_in_eager(fix: Fix) -> bool:

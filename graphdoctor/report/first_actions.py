@@ -13,9 +13,10 @@ from graphdoctor.breaks.measured_costs import waits_for
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
-from graphdoctor.model.labels import is_offered, label
+from graphdoctor.model.labels import is_offered, label, setting_of
 from graphdoctor.model.runs import Recompile
 from graphdoctor.report.failure import Failure, failure
+from graphdoctor.report.overview.affected import around_models
 from graphdoctor.report.proof import goes_with_breaks, idle, mends
 from graphdoctor.report.wording import (
     advice,
@@ -61,14 +62,16 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     findings that the fixes of the report remove, since one command applies them. Nor are recompiles that end with a
     graph break, and the two compilations that training and evaluation need; of the others at least one is named. A fix
     that was tried and removes no graph break is not offered: where a run saw the finding, the action is the advice of
-    its rule, else the finding is left out. In a scan without a run that has more actions than ``limit``, those of one
-    rule are one action.
+    its rule, else the finding is left out. In a scan without a run that has more actions than ``limit``, those that get
+    the same advice are one action, and so are those that one setting of Dynamo records; code around models is left out.
     """
     failed = failure(diagnosis)
     removed = failed is not None and _is_removed_by_fixes(diagnosis)
     left = _left_to_do(diagnosis, failed.place if failed and removed else "")
     if diagnosis.dynamic is None and len(left) > limit:
-        return tuple(_of_rule([finding for finding, _ in same]) for same in _by_rule(left))[:limit]
+        around = around_models(diagnosis)
+        inside = [entry for entry in left if entry[0].fingerprint not in around]
+        return tuple(_of_change(finding for finding, _ in same) for same in _by_change(inside or left))[:limit]
     broken = {finding.location.path for finding, _ in left if finding.status in _SEEN}
     met = recompiles(diagnosis.dynamic or ())
     repairs = _repairs(diagnosis, left, [recompile for recompile in met if _ends_with(broken, recompile)])
@@ -207,23 +210,31 @@ def _counts(finding: Finding) -> bool:
     return finding.severity != "info" and finding.status not in ("refuted", "not-reached")
 
 
-def _by_rule(left: Iterable[tuple[Finding, int]]) -> list[list[tuple[Finding, int]]]:
-    """The findings by rule, the rule with most places first."""
-    groups: dict[str, list[tuple[Finding, int]]] = {}
+def _by_change(left: Iterable[tuple[Finding, int]]) -> list[list[tuple[Finding, int]]]:
+    """The findings by what is to be changed, the change for most places first."""
+    groups: dict[tuple[str, ...], list[tuple[Finding, int]]] = {}
     for entry in left:
-        groups.setdefault(entry[0].rule, []).append(entry)
+        finding = entry[0]
+        setting = setting_of(finding.fix) if finding.fix is not None and is_offered(finding, owner=None) else ""
+        groups.setdefault((setting,) if setting else (finding.rule, finding.suggestion), []).append(entry)
     return sorted(groups.values(), key=len, reverse=True)
 
 
-def _of_rule(same: Sequence[Finding]) -> Action:
-    """All findings of one rule."""
+def _of_change(findings: Iterable[Finding]) -> Action:
+    """All findings that one change is for."""
+    same = list(findings)
     first = same[0]
     files = len({finding.location.path for finding in same})
     fixes = Counter(label(f.fix) for f in same if f.fix is not None and is_offered(f, owner=None))
+    codes = " and ".join(filter(None, [", ".join(sorted({f.rule for f in same})[:-1]), max(f.rule for f in same)]))
     parts = [
-        f"{plural(len(same), 'finding')} of {first.rule} in {plural(files, 'file')}",
+        f"{plural(len(same), 'finding')} of {codes} in {plural(files, 'file')}",
         *(plural(count, f"{kind} fix", f"{kind} fixes") for kind, count in fixes.items()),
     ]
+    setting = setting_of(first.fix) if first.fix is not None and fixes else ""
+    if setting:
+        title = f"try `{setting}` once, before compiling (the findings say what else it changes)"
+        return Action(title, place(first.location), "; ".join(parts), first)
     what = first.suggestion or first.message
     return Action(f"{first.name}: {what}", place(first.location), "; ".join(parts), first)
 

@@ -35,6 +35,7 @@ def from_repository(diagnosis: Diagnosis) -> Diagnosis:
         diagnosis,
         findings=tuple(map(moved, diagnosis.findings)),
         files=tuple(replace(file, path=shown(file.path)) for file in diagnosis.files),
+        regions=tuple(replace(region, path=shown(region.path)) for region in diagnosis.regions),
         dynamic=diagnosis.dynamic
         and tuple(
             replace(

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import graphdoctor
-from graphdoctor.lint.result import FileResult
+from graphdoctor.lint.result import FileResult, FoundRegion
 from graphdoctor.model.findings import Finding, ScannedFile
 from graphdoctor.model.typed_json import Types
 from graphdoctor.source.files import read_bytes
@@ -92,6 +92,7 @@ class Cache:
             "judged": None if result.judged is None else sorted(result.judged),
             "helpers": {shown: str(helper) for shown, helper in result.helpers.items()},
             "compiles": result.compiles,
+            "regions": [{**dataclasses.asdict(found), "calls": sorted(found.calls)} for found in result.regions],
         }
         # A folder that cannot be written to only costs the time of the next scan.
         with contextlib.suppress(OSError):
@@ -184,6 +185,7 @@ def _result(entry: dict[str, Any]) -> FileResult:
         _TYPES.read(frozenset[int] | None, entry["judged"]),
         {shown: Path(helper) for shown, helper in helpers.items()},
         compiles=_TYPES.read(bool, entry["compiles"]),
+        regions=_TYPES.read(tuple[FoundRegion, ...], entry["regions"]),
     )
 
 

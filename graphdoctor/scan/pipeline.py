@@ -17,7 +17,8 @@ from graphdoctor.diagnosis.exports import with_rules
 from graphdoctor.diagnosis.own_calls import with_own_calls
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.lint.result import StaticResult, key_of
+from graphdoctor.model.findings import Diagnosis, Finding, Region
 from graphdoctor.model.labels import needs_unsafe
 from graphdoctor.scan import notebooks
 from graphdoctor.scan.filtering import kept, nothing_checked
@@ -108,6 +109,7 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
         verification=results.verified.verification,
         notes=(*_notes(plan, results), *written.notes, *expired(plan.allow, date.today())),
         timings=_timings(results),
+        regions=_regions(analysed.static, ranked),
         advice=results.advised.advice,
         root=str(plan.inputs.root),
         code_url=code_url(plan.inputs.root, os.environ),
@@ -117,6 +119,20 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
     if tried and not written.count:
         diagnosis = replace(diagnosis, patch=diff(diagnosis, unsafe=needs_unsafe(diagnosis.findings, tried)))
     return diagnosis
+
+
+def _regions(static: StaticResult, findings: Iterable[Finding]) -> tuple[Region, ...]:
+    """The regions with those of their findings that are shown; what is only possible is none of the others."""
+    marks = {key_of(finding): finding.fingerprint for finding in findings}
+    hidden = {key_of(finding) for finding in static.findings if finding.confidence != "possible"} - marks.keys()
+    return tuple(
+        replace(
+            found.region,
+            findings=tuple(marks[key] for key in found.findings if key in marks),
+            silenced=len(hidden.intersection(found.findings)),
+        )
+        for found in static.regions
+    )
 
 
 def _shown_paths(findings: Sequence[Finding], runs: Sequence[DynamicRun]) -> dict[str, None]:

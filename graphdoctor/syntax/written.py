@@ -6,6 +6,7 @@ others stay as the analysis read them, which says what they mean and where they 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -146,8 +147,12 @@ class Written:
             stack += reversed(current.children)
 
     def code(self, node: cst.CSTNode) -> str:
-        """The text of ``node``, an expression or a part of one, as it stands in the file."""
-        return self.tree.code_for_node(self.of(node) if self._read.has_place(node) else node)
+        """The text of ``node``, an expression or a part of one, as it stands in the file; inside adjacent strings, of
+        which the two trees differ, without its whitespace.
+        """
+        with contextlib.suppress(KeyError):
+            node = self.of(node) if self._read.has_place(node) else node
+        return self.tree.code_for_node(node)
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``, the written one if there is one; None for the module."""

@@ -9,6 +9,7 @@ import pytest
 
 from graphdoctor.api import ScanOptions, scan
 from graphdoctor.breaks.measured_costs import (
+    behind,
     given_up,
     measured,
     measured_rest,
@@ -139,3 +140,13 @@ def test_two_places_of_a_library_below_one_line_are_two_sites() -> None:
     second = replace(first, stack=(Frame("lib.py", 8, "g"),))
     assert site_of(first) != site_of(second)
     assert site_of(replace(first, owner="own")) == site_of(replace(second, owner="own"))
+
+
+def test_what_stands_behind_the_end_of_a_function_says_so_until_a_run_came_there() -> None:
+    assert ending(behind(SPLIT, 14)) == ": this splits the graph, once line 14 no longer ends compiling"
+    assert behind(Consequence("waits"), 14) == Consequence("waits") and behind(None, 14) is None
+    assert split(behind(SPLIT, 14)) == SPLIT
+    assert measured(behind(LOOP, 14), ["Net.forward"]) == LOOP
+    assert ending(with_lines(behind(SPLIT, 14), lambda line: line - 10)).endswith(
+        "once line 4 no longer ends compiling"
+    )

@@ -163,6 +163,41 @@ def restored(weights: torch.Tensor):
 """
 
 
+PACKED = """
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, flat=True):
+        super().__init__()
+        self.flat = flat
+        self.lstm = nn.LSTM(4, 4)
+
+    def forward(self, x):
+        print("before")
+        if self.flat:
+            self.lstm.flatten_parameters()
+            print("behind")
+        else:
+            print("beside")
+        print("after")
+        return x.relu()
+"""
+
+
+def test_what_other_rules_find_behind_the_end_of_a_function_says_so(tmp_path):
+    file = tmp_path / "net.py"
+    file.write_text(PACKED)
+    found = {f.location.line: f.message for f in analyse([(file, "net.py")]).findings if f.rule == "GD101"}
+    splits = "`print({})` in compiled code: this splits the graph"
+    assert found == {
+        12: splits.format('"before"'),
+        15: splits.format('"behind"') + ", once line 14 no longer ends compiling",
+        17: splits.format('"beside"'),
+        18: splits.format('"after"'),
+    }
+
+
 def test_what_a_function_sets_itself_up_with_elsewhere_does_not_hide_its_breaks(tmp_path):
     package = tmp_path / "library"
     package.mkdir()

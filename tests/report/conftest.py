@@ -252,7 +252,7 @@ def clean() -> Diagnosis:
 
 @pytest.fixture(scope="session")
 def many() -> Callable[[int], Diagnosis]:
-    """The rich diagnosis with a given number of findings, each at its own line."""
+    """The rich diagnosis with a given number of findings, each in a function of its own."""
 
     def build(count: int) -> Diagnosis:
         rich = _rich()
@@ -261,7 +261,8 @@ def many() -> Callable[[int], Diagnosis]:
             finding = rich.findings[number % len(rich.findings)]
             place = replace(finding.location, line=100 + number, end_line=100 + number)
             start = 98 + number
-            findings.append(replace(finding, location=place, snippet_start=start, fingerprint=f"m{number:04}"))
+            changes = {"fingerprint": f"m{number:04}", "function": f"{finding.function}{number}"}
+            findings.append(replace(finding, location=place, snippet_start=start, **changes))
         summary = replace(rich.summary, errors=count, headline=f"Not ready: {count} findings")
         return replace(rich, findings=tuple(findings), summary=summary)
 

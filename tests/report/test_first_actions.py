@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from graphdoctor.breaks.guards import REMOVE_BREAKS
 from graphdoctor.breaks.measured_costs import not_reached_yet
-from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.findings import Diagnosis, Edit, Fix
 from graphdoctor.model.runs import Frame
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.proof import against, proof
@@ -83,6 +83,26 @@ def test_without_a_run_many_findings_are_told_by_rule(many: Callable[[int], Diag
     actions = first_actions(found)
     assert [action.finding.rule for action in actions if action.finding] == ["GD101", "GD110", "GD000"]
     assert actions[0].effect.partition(";")[0].endswith("of GD101 in 1 file")
+
+
+def test_without_a_run_what_one_setting_records_is_one_action(many: Callable[[int], Diagnosis]) -> None:
+    line = "torch._dynamo.config.capture_scalar_outputs = True"
+    setting = Fix("unsafe", "It is set.", (Edit("model.py", (3, 1), (3, 1), f"\n{line}\n"),))
+    base = many(13)
+    found = [
+        replace(finding, status="static-only", severity="error", fix=setting, rule=f"GD21{number % 3}")
+        for number, finding in enumerate(base.findings)
+    ]
+    others = [replace(finding, rule="GD405", fix=None, suggestion=f"help {finding.rule}") for finding in found[9:]]
+    scanned = replace(base, dynamic=None, verification=None, findings=(*others, *found[:9]))
+    first, *rest = first_actions(scanned)
+    assert first.title == f"try `{line}` once, before compiling (the findings say what else it changes)"
+    assert first.effect == "9 findings of GD210, GD211 and GD212 in 1 file; 9 unsafe fixes"
+    # What is advised tells apart the findings of one rule.
+    assert [action.effect for action in rest] == [
+        "2 findings of GD405 in 1 file",
+        *["1 finding of GD405 in 1 file"] * 2,
+    ]
 
 
 def test_what_breaks_with_fullgraph_only_removes_no_event(rich: Diagnosis) -> None:

@@ -36,6 +36,8 @@ from graphdoctor.report.html.pictures.timeline import timelines
 from graphdoctor.report.html.size_limit import Card, fit
 from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import Tone, numbers
+from graphdoctor.report.overview.affected import by_model, overview
+from graphdoctor.report.overview.alike import code_at, together
 from graphdoctor.report.proof import again, against, mends, proof, safe_fixes
 from graphdoctor.report.unchecked import unchecked
 
@@ -62,12 +64,16 @@ def render(diagnosis: Diagnosis) -> str:
     beside = overlaps(shown.findings)
     result = shown.verification
     over = covered(shown.findings, result.fixes, [d.fix for d in result.dropped]) if result is not None else {}
-    # New findings come first, and findings with one cause are shown together.
-    new = {heads[number] for number in _new(shown)}
-    place = {number: (heads[number] not in new, min(heads[number], number), number) for number in order}
+    like = _alike(shown, heads)
+    # New findings come first, then those of one model; findings with one cause or that are alike are shown together.
+    new = {like.get(heads[number], heads[number]) for number in _new(shown)}
+    position = _by_model(shown)
+    first = {number: like.get(heads[number], heads[number]) for number in order}
+    place = {n: (first[n] not in new, position[first[n]], heads[n] != first[n], heads[n], n) for n in order}
     anchors = _anchors(shown)
     cards = {
-        number: _card(shown, number, heads, anchors, beside, over) for number in sorted(order, key=place.__getitem__)
+        number: _card(shown, number, heads, anchors, beside, over, like)
+        for number in sorted(order, key=place.__getitem__)
     }
     page = ""
     for rows in _ROWS:
@@ -100,6 +106,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             numbers=numbers(shown),
             base=_base_values(shown),
             actions=first_actions(shown),
+            overview=overview(shown),
             causes_seen=_causes_seen(shown),
             anchors={id(finding): mark for finding, mark in zip(shown.findings, _anchors(shown), strict=True)},
             proof=proof(shown) or safe_fixes(shown),
@@ -137,6 +144,7 @@ def _card(
     anchors: Sequence[str],
     beside: Mapping[int, Sequence[int]],
     over: Mapping[int, int],
+    like: Mapping[int, int],
 ) -> Card:
     macro: Any = environment().get_template("macros.html").module
     finding = shown.findings[number]
@@ -148,7 +156,28 @@ def _card(
     others = [(anchor, line) for line, anchor in reversed(lines.items())]
     args = (finding, anchors[number], change(finding, shown.comparison), others)
     cover = (anchors[over[number]], _line_of(shown.findings[over[number]])) if number in over else ()
-    return Card(str(macro.finding(*args, True, under, cover)), str(macro.finding(*args, False, under, cover)))
+    alike = (anchors[like[number]], _line_of(shown.findings[like[number]])) if number in like else ()
+    code = code_at(finding) if alike else ""
+    full, brief = (str(macro.finding(*args, whole, under, cover, alike, code)) for whole in (True, False))
+    return Card(full, brief)
+
+
+def _alike(shown: Diagnosis, heads: Mapping[int, int]) -> dict[int, int]:
+    """For each finding that says what another one says of its line, the number of that one; both are new or neither."""
+    number_of, new = {id(finding): number for number, finding in enumerate(shown.findings)}, _new(shown)
+    causes = [number for number in number_of.values() if heads[number] == number]
+    kinds = ([shown.findings[n] for n in causes if (n in new) == is_new] for is_new in (True, False))
+    groups = [[number_of[id(finding)] for finding in alike] for kind in kinds for alike in together(kind)]
+    return {number: first for first, *others in groups for number in others}
+
+
+def _by_model(shown: Diagnosis) -> dict[int, int]:
+    """The position of each finding, by number: those of one model together where the source alone was read."""
+    if not (found := overview(shown)) or not found.affected:
+        return {number: number for number in range(len(shown.findings))}
+    number_of = {id(finding): number for number, finding in enumerate(shown.findings)}
+    ordered = (finding for _, group in by_model(shown, shown.findings) for finding in group)
+    return {number_of[id(finding)]: place for place, finding in enumerate(ordered)}
 
 
 def _line_of(finding: Finding) -> str:

@@ -36,6 +36,7 @@ def to_dict(diagnosis: Diagnosis) -> Json:
         "summary": _summary(diagnosis.summary),
         "files": [_file(file) for file in diagnosis.files],
         "findings": [_finding(finding) for finding in diagnosis.findings],
+        "regions": [{**asdict(region), "host": _text(region.host)} for region in diagnosis.regions],
         "dynamic": None if diagnosis.dynamic is None else [_run(run) for run in diagnosis.dynamic],
         "verification": _verification(diagnosis.verification),
         "comparison": _comparison(diagnosis.comparison),

@@ -26,6 +26,7 @@ from graphdoctor.report.gfm import bullets, code, escape, fence, folded, prose, 
 from graphdoctor.report.markdown import run
 from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import numbers
+from graphdoctor.report.overview.affected import overview
 from graphdoctor.report.problems import problems
 from graphdoctor.report.proof import mends, proof
 from graphdoctor.report.repository import is_absolute
@@ -115,6 +116,7 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
         _comparison(diagnosis),
         _proof(diagnosis),
         _numbers(diagnosis),
+        _models(diagnosis) if detail.rows != 0 else "",
         _first(diagnosis) if detail.rows != 0 and len(diagnosis.findings) > _SCREEN else "",
         _findings("New findings", (finding for finding in shown if finding.fingerprint in new), diagnosis.code_url),
         _findings(known, (finding for finding in shown if finding.fingerprint not in new), diagnosis.code_url),
@@ -167,6 +169,20 @@ def _numbers(diagnosis: Diagnosis) -> str:
     values = (f"**{escape(number.value)}**" for number in shown)
     details = (escape(number.detail) for number in shown)
     return table((escape(number.label) for number in shown), [values, details])
+
+
+def _models(diagnosis: Diagnosis) -> str:
+    """Which models break, and in which nothing is predicted to."""
+    found = overview(diagnosis)
+    if found is None:
+        return ""
+    rows = (
+        (row.counted, prose(f"`{row.region.name}`"), code(f"{row.region.path}:{row.region.line}"), prose(row.remark))
+        for row in found.affected
+    )
+    more = f"{found.more} more {'has' if found.more == 1 else 'have'} findings. " if found.more else ""
+    listed = table(("Findings", "Model", "Where", ""), rows) if found.affected else ""
+    return titled("Where graphs break, by model", "\n\n".join(filter(None, [listed, escape(more + found.none_in)])))
 
 
 def _first(diagnosis: Diagnosis) -> str:

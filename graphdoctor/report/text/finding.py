@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from graphdoctor.model.labels import explanation, is_offered, label, not_verified, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, width
 from graphdoctor.report.excerpt import called_from, marked_line
+from graphdoctor.report.overview.alike import others
 from graphdoctor.report.text.paint import SEVERITY_STYLES, Paint, cut, hanging
 
 if TYPE_CHECKING:
@@ -27,12 +28,19 @@ class Findings:
         self._ran = ran
         self._paint = Paint(look.color)
         self._explained: set[tuple[str, str]] = set()
+        #: What was said of fixes, and of which rule it was said first.
+        self._fixes: dict[str, str] = {}
 
-    def lines(self, finding: Finding) -> Iterator[str]:
-        """The place and the message, the source line, why it matters, what to do."""
+    def lines(self, alike: Sequence[Finding]) -> Iterator[str]:
+        """The place and the message, the source line, why it matters, what to do; of findings that are alike for the
+        first of them, with the places of the others.
+        """
+        finding = alike[0]
         yield from self._head(finding)
         gutter = " " * len(str(finding.location.line))
         yield from self._source(finding, gutter)
+        if len(alike) > 1:
+            yield from self._remark("also", others(alike), gutter)
         if self._look.verbose and finding.status not in ("static-only", "not-reached"):
             yield from self._remark("run", wording.status(finding), gutter)
         yield from self._remark("allowed", finding.allowed, gutter)
@@ -42,7 +50,7 @@ class Findings:
         if self._is_new(finding, finding.why):
             why = finding.why if self._look.verbose else _SENTENCE.split(one_line(finding.why))[0]
             yield from self._remark("why", why, gutter)
-        yield from self._remedy(finding, gutter)
+        yield from self._remedy(alike, gutter)
 
     def _head(self, finding: Finding) -> list[str]:
         place = finding.location
@@ -72,18 +80,25 @@ class Findings:
             carets = "^" * max(min(width(source.marked), room - before), 1)
             yield f"{self._paint(f'{gutter} |', 'blue')} {' ' * before}{self._paint(carets, 'bold', style)}"
 
-    def _remedy(self, finding: Finding, gutter: str) -> Iterator[str]:
+    def _remedy(self, alike: Sequence[Finding], gutter: str) -> Iterator[str]:
+        """What to do about findings that are alike: the fix of those that have one, else the advice of the rule."""
+        with_fix = [finding for finding in alike if is_offered(finding, owner=None)]
+        finding = next(iter(with_fix), alike[0])
         fix = finding.fix
-        offered = fix is not None and is_offered(finding, owner=None)
+        offered = bool(with_fix)
         if fix is not None and offered:
             # Verbose reports have all that is known of the fix below.
             doubts = "" if self._look.verbose else not_verified(fix)
             reason = " ".join(filter(None, (fix.reason, doubts)))
-            text = reason if self._is_new(finding, reason) else f"as for {finding.rule} above"
-            yield from self._remark(f"{label(fix)} fix", text, gutter)
-        elif self._is_new(finding, finding.suggestion):
-            whose = f"help for {for_whom}" if (for_whom := wording.whose(finding, "its authors")) else "help"
-            yield from self._remark(whose, finding.suggestion, gutter)
+            above = self._fixes.setdefault(reason, finding.rule)
+            text = reason if self._is_new(finding, reason) and above == finding.rule else f"as for {above} above"
+            if label(fix) == "unsafe" and not fix.doubts:
+                # What it does is to be weighed against what can be done by hand.
+                yield from self._help(finding, gutter)
+            some = f" for {len(with_fix)} of {len(alike)}" if len(with_fix) < len(alike) else ""
+            yield from self._remark(f"{label(fix)} fix{some}", text, gutter)
+        else:
+            yield from self._help(finding, gutter)
         if fix is None or not self._look.verbose:
             if fix is not None and label(fix) == "refused":
                 tried = "The setting" if sets_for_process(fix) else "A fix"
@@ -93,6 +108,12 @@ class Findings:
         for line in changes(fix.diff) if offered else ():
             style = {"+": "green", "-": "red"}.get(line[:1], "dim")
             yield f"{gutter}     {self._paint(line, style)}"
+
+    def _help(self, finding: Finding, gutter: str) -> Iterator[str]:
+        """The advice of the rule, unless it was given before."""
+        if self._is_new(finding, finding.suggestion):
+            whose = f"help for {for_whom}" if (for_whom := wording.whose(finding, "its authors")) else "help"
+            yield from self._remark(whose, finding.suggestion, gutter)
 
     def _is_new(self, finding: Finding, text: str) -> bool:
         """Whether no finding of this rule has shown ``text`` yet."""

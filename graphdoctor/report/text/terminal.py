@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from graphdoctor.report.escaping import one_line, printable
-from graphdoctor.report.text import run
+from graphdoctor.report.overview.affected import by_model
+from graphdoctor.report.overview.alike import others, together
+from graphdoctor.report.text import overview, run
 from graphdoctor.report.text.closing import closing, hidden, listed
 from graphdoctor.report.text.finding import Findings
 from graphdoctor.report.text.look import PLAIN, Look
@@ -29,6 +32,8 @@ def render(diagnosis: Diagnosis, look: Look = PLAIN) -> str:
     return blocks(
         (
             headline(shown, look),
+            overview.models(shown, look),
+            overview.first(shown, look),
             _failed(shown, look),
             *_findings(shown, look),
             _refuted(shown, look),
@@ -47,7 +52,7 @@ def headline(shown: Diagnosis, look: Look) -> Iterator[str]:
     paint = Paint(look.color)
     for line in wrapped(shown.summary.headline, "", 0, look.width):
         yield paint(line, "bold", _verdict_style(shown.summary))
-    most = most_in(listed(shown)) if shown.dynamic is None else ""
+    most = most_in(listed(shown)) if shown.dynamic is None and not overview.tells_models(shown) else ""
     if most:
         yield from wrapped(most, "", 0, look.width)
 
@@ -97,7 +102,32 @@ def _findings(shown: Diagnosis, look: Look) -> Iterator[Iterator[str]]:
             continue
         if title:
             yield iter([Paint(look.color)(title, "bold")])
-        yield from (show.lines(finding) for finding in group)
+        yield from _listed(shown, group, show, look)
+
+
+def _listed(shown: Diagnosis, group: list[Finding], show: Findings, look: Look) -> Iterator[Iterator[str]]:
+    """The findings of one title: under their models where the source alone was read, and those that are alike once.
+
+    In code around models they are a line each.
+    """
+    paint = Paint(look.color)
+    by_name = by_model(shown, group) if overview.tells_models(shown) else [(None, group)]
+    for row, found in by_name:
+        entries = [[finding] for finding in found] if look.verbose else together(found)
+        if row is not None and row.region.host and not look.verbose:
+            title = one_line(f"{row.title}, code around a model (--verbose has all of it):")
+            yield iter([paint(title, "bold"), *(text for alike in entries for text in _short(alike, look))])
+            continue
+        if len(by_name) > 1:
+            yield iter([paint(one_line(f"{row.title}:" if row else "Elsewhere:"), "bold")])
+        yield from (show.lines(alike) for alike in entries)
+
+
+def _short(alike: list[Finding], look: Look) -> list[str]:
+    """One item for findings that are alike, without what they cost."""
+    first = alike[0]
+    also = f"; also {others(alike)}" if len(alike) > 1 else ""
+    return item(f"{line(replace(first, consequence=None))}{also}", 2, look.width)
 
 
 def _title(finding: Finding, shown: Diagnosis) -> str:

@@ -390,6 +390,9 @@ HOST_PACKAGES = words(
     """
 )
 
+#: Packages for pictures, sound files and the network: code around a model uses them.
+AROUND_MODELS = words("cv2 imageio imageio_ffmpeg matplotlib nibabel PIL requests skimage.io soundfile tifffile urllib")
+
 
 @cache
 def is_tokenizer(qualname: str) -> bool:

@@ -274,6 +274,7 @@ def call_function(
         return declared if type(declared) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
     names = _widened(interpreter, info, names)
     key = call_key(info, function, names, frame.compiled)
+    called = interpreter.call_graph.add(info, names) if frame.compiled and not frame.muted else None
     built = function.bound if info.name in objects.CONSTRUCTORS and isinstance(function.bound, Instance) else None
     known = _recall(interpreter, key, built) if key is not None else None
     if known is not None:
@@ -286,7 +287,8 @@ def call_function(
         interpreter.reached.add(info, names, with_kinds=info.module is interpreter.main)
         wrappers.interpret_wrappers(interpreter, node, info)
     try:
-        result = _follow(interpreter, function, names)
+        with interpreter.call_graph.running(called):
+            result = _follow(interpreter, function, names)
     except Budget:
         if len(interpreter.frames) > 1:
             return UNKNOWN

@@ -21,6 +21,7 @@ from graphdoctor.static.domain.project import Project
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.domain.value_functions import as_arguments, join, with_drawn_read
 from graphdoctor.static.domain.values import Const, ExternalObject, Value
+from graphdoctor.static.interp.state.call_graph import CallGraph
 from graphdoctor.static.interp.state.compiled_code import FirstUses, Reached, Stores
 from graphdoctor.static.interp.state.event_sink import EventSink
 from graphdoctor.static.interp.state.hooks import Hooks
@@ -116,6 +117,7 @@ class Interpreter:
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
         self.reached = Reached()
+        self.call_graph = CallGraph()
         self.stores = Stores()
         self.first_uses = FirstUses()
         self.library_objects = LibraryObjects()

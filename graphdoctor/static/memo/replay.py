@@ -71,6 +71,7 @@ class CallSummary:
     contents: tuple[_Contents | None, ...]
     made: tuple[tuple[ClassInfo, _Origin], ...]
     hits: tuple[Any, ...]
+    calls: tuple[Any, ...]
     #: The block around the call because of which a break drops a whole function. Some of the hits name it.
     whole_frame: Block | None
     ends_graph: bool
@@ -99,9 +100,7 @@ class CallCache:
         ):
             return None
         builds = not frame.compiled and info.name == "__init__"
-        if frame.muted or frame.trying or frame.recomputed:
-            return None
-        if len(interpreter.frames) > _DEEPEST:
+        if frame.muted or frame.trying or frame.recomputed or len(interpreter.frames) > _DEEPEST:
             return None
         if not _of_module(function) or any(active.module is not main for active in interpreter.active):
             return None
@@ -174,11 +173,11 @@ class Call:
                     instance.changes += 1
                     self._interpreter.stores.new_kinds += 1
                 instance.attrs = attrs
-        interpreter = self._interpreter
-        frame = interpreter.frame
+        interpreter, frame = self._interpreter, self._interpreter.frame
+        interpreter.call_graph.repeat(outcome.calls)
         interpreter.sink.repeat(outcome.hits, outcome.whole_frame, frame.whole_frame, frame.calling())
         if outcome.ends_graph:
-            self._interpreter.start_new_graph(sure=False)
+            interpreter.start_new_graph(sure=False)
         result: Value = self._decoded(outcome.result, objects)
         return result
 
@@ -221,9 +220,9 @@ class Call:
         hits = interpreter.sink.hits_of_call(self._first, len(interpreter.frame.calling()))
         ends_graph = interpreter.graph_ends != self._graph_ends
         same = state.same(info for info, _ in made)
-        lookups, whole_frame = state.lookups(log), interpreter.frame.whole_frame
+        lookups, calls, whole_frame = state.lookups(log), interpreter.call_graph.edges(), interpreter.frame.whole_frame
         any_file = not state.of_file or not (hits or state.is_of_file(lookups, *(info for info, _ in made)))
-        self._keep(CallSummary(lookups, same, frozen, changed, made, hits, whole_frame, ends_graph), any_file)
+        self._keep(CallSummary(lookups, same, frozen, changed, made, hits, calls, whole_frame, ends_graph), any_file)
 
 
 class _State:

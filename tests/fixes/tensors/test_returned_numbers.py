@@ -77,6 +77,8 @@ KEPT = {
     "not called": "    def energy(self, x):\n        return x.mean().item()\n",
     "given on by the caller": PUBLIC + FORWARD + "        return self.energy(x)\n",
     "on one line": "    def energy(self, x): return x.mean().item()\n\n" + FORWARD + BRANCH.format("self.energy(x)"),
+    "called in adjacent strings": PUBLIC + FORWARD + BRANCH.format("self.energy(x)")
+                                  + "\n\n    def shown(self, x):\n        return f'energy {self.energy(x)} ' f'{len(x)}'\n",
     "of a class in a function": "    def make(self):\n        def inner(x):\n            return x.mean().item()\n\n        return inner(self.w)\n",
 }  # fmt: skip
 
@@ -85,6 +87,8 @@ KEPT = {
 def test_what_more_depends_on_keeps_its_number(tmp_path: Path, name: str) -> None:
     file = tmp_path / "model.py"
     file.write_text(HEAD + NET + KEPT[name])
-    fixes = [finding.fix for finding in engine.analyse([(file, file.name)]).findings]
+    result = engine.analyse([(file, file.name)])
+    fixes = [finding.fix for finding in result.findings]
+    assert [scanned.reason for scanned in result.files] == [None]
     assert not [fix for fix in fixes if fix is not None and "_tensor(" in (fix.diff or "")]
     assert not [fix for fix in fixes if fix is not None and "-        return" in (fix.diff or "")]

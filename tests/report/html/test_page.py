@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.model.findings import Comparison, Diagnosis
+from graphdoctor.model.findings import Comparison, Diagnosis, Finding, Region
 from graphdoctor.model.runs import Sweep, TriedRemedy
 from graphdoctor.report.html import page as html
 
@@ -348,3 +348,32 @@ def test_contrast_is_aa(package: Path, theme: int, ink: str, papers: list[str]) 
     for paper in papers:
         light, dark = sorted((_luminance(colours[ink]), _luminance(colours[paper])), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, f"{ink} on {paper}"
+
+
+def test_findings_that_are_alike_follow_the_first_of_them(rich: Diagnosis) -> None:
+    first = replace(rich.findings[0], fix=None)
+    print_y = "        print(y)"
+
+    def at(line: int, mark: str, code: str) -> Finding:
+        place = replace(first.location, line=line, end_line=line, end_column=len(code) + 1)
+        return replace(first, location=place, snippet=(code,), snippet_start=line, fingerprint=mark)
+
+    between = replace(rich.findings[1], fingerprint="between")
+    text = html.render(replace(rich, findings=(at(18, "one", "        print(x)"), between, at(90, "two", print_y))))
+    cards = re.findall(r'<details class="(finding[a-z ]*)" id="(f-\w+)"', text)
+    assert cards == [("finding", "f-one"), ("finding under", "f-two"), ("finding", "f-between")]
+    assert '<span class="message">Also <code>print(y)</code></span>' in text
+    assert '(as at <a href="#f-one">model.py:18</a>)' in text
+
+
+def test_the_models_of_a_scan_stand_above_what_to_do(rich: Diagnosis) -> None:
+    found = replace(rich.findings[0], status="static-only")
+    regions = (
+        Region("Loud", "model.py", 12, True, 3, (found.fingerprint,), "cv2.imread"),
+        Region("Calm", "model.py", 40, True, 2),
+    )
+    text = html.render(replace(rich, findings=(found,), dynamic=None, verification=None, regions=regions))
+    section = text[text.index('id="models"') : text.index('id="first"')]
+    assert f'<a href="#f-{found.fingerprint}">Loud</a>' in section and "model.py:12" in section
+    assert "It calls <code>cv2.imread</code>, so it is code around a model" in section
+    assert "No break is predicted in the code of 1 other model: Calm." in section

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphdoctor.model.findings import Diagnosis, ScannedFile
+from graphdoctor.model.findings import Diagnosis, Region, ScannedFile
 from graphdoctor.report.gfm import escape, fence, prose
 from graphdoctor.report.markdown import document
 
@@ -189,3 +189,14 @@ def test_ten_findings_fit_a_screen(many: Callable[[int], Diagnosis]) -> None:
     assert len([line for line in shown.splitlines() if line]) < 35
     assert "Do these first" not in shown
     assert "**With 1 fix applied to a copy: 1 graph, 0 graph breaks, fullgraph=True passes, outputs equal.**" in shown
+
+
+def test_the_models_of_a_scan_are_a_table(rich: Diagnosis) -> None:
+    found = replace(rich.findings[0], status="static-only")
+    regions = (
+        Region("Loud", "model.py", 12, True, 3, (found.fingerprint,)),
+        Region("Calm", "model.py", 40, True, 2),
+    )
+    text = document.render(replace(rich, findings=(found,), dynamic=None, verification=None, regions=regions))
+    assert "| 1 break | <code>Loud</code> | <code>model.py:12</code> |  |" in text
+    assert "No break is predicted in the code of 1 other model: Calm." in text

@@ -8,12 +8,19 @@ from click.testing import CliRunner
 
 from graphdoctor import cli
 
-NET = "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n{}        return x\n"
+NET = "import torch\n{}\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n{}        return x\n"
 
 
 def scan(folder: Path, *prints: int) -> list[str]:
+    parts = range(len(prints))
+    (folder / "main.py").write_text(
+        NET.format(
+            "".join(f"from net{number} import f{number}\n" for number in parts),
+            "".join(f"        x = f{number}(x)\n" for number in parts),
+        )
+    )
     for number, count in enumerate(prints):
-        (folder / f"net{number}.py").write_text(NET.format("        print(x)\n" * count))
+        (folder / f"net{number}.py").write_text(f"def f{number}(x):\n" + "    print(x)\n" * count + "    return x\n")
     return CliRunner().invoke(cli.cli, ["scan", str(folder), "--no-run", "--no-cache"]).stdout.splitlines()
 
 

@@ -75,7 +75,8 @@ def test_a_fix_that_was_tried_in_vain_is_said_beside_the_help(rich: Diagnosis, t
 def test_what_a_rule_says_of_all_findings_is_said_once(rich: Diagnosis) -> None:
     first = rich.findings[0]
     other = replace(first, fix=None, why="Another reason. And more.")
-    shown = terminal.render(replace(rich, findings=(first, first, replace(first, fix=None), other)))
+    elsewhere = [replace(first, function=f"Net.f{number}") for number in range(2)]
+    shown = terminal.render(replace(rich, findings=(first, elsewhere[0], replace(elsewhere[1], fix=None), other)))
     assert shown.count("= why: Dynamo cannot put") == shown.count("= safe fix: The call only") == 1
     assert shown.count("= safe fix: as for GD101 above") == 1
     assert "= why: Another reason.\n" in shown

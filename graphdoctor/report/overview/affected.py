@@ -1,0 +1,166 @@
+"""Which models of a scan break, and in which nothing is predicted to: what a reader of many findings needs first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from graphdoctor.report.wording import plural
+
+if TYPE_CHECKING:
+    from graphdoctor.model.findings import Diagnosis, Finding, Region
+
+#: So many models are named that break, and so many in which nothing is predicted to.
+_MOST_AFFECTED = 8
+_MOST_CLEAN = 5
+
+
+@dataclass(frozen=True)
+class Affected:
+    """A model or function that is compiled by itself, with the ``findings`` in the code that it runs."""
+
+    region: Region
+    findings: tuple[Finding, ...]
+    #: The models before it under which all of its findings stand; empty where some stand under it.
+    under: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """``Net (model.py:12)``."""
+        return f"{self.region.name} ({self.region.path}:{self.region.line})"
+
+    @property
+    def counted(self) -> str:
+        """``4 breaks``, or what else there is."""
+        counts = Counter(f.severity if f.severity != "error" or f.gb_ids else "other" for f in self.findings)
+        words = {"error": "break", "other": "error", "warning": "warning", "info": "note"}
+        return next(plural(counts[kind], word) for kind, word in words.items() if counts[kind])
+
+    @property
+    def remark(self) -> str:
+        """Why it is hardly meant to be compiled, or where its findings stand; mostly empty."""
+        if self.region.host:
+            return f"it calls `{self.region.host}`, so it is code around a model: compile the models that it calls"
+        if not self.under:
+            return ""
+        names = " and ".join(filter(None, [", ".join(self.under[:-1]), self.under[-1]]))
+        return f"in code that {names} runs, too" if len(self.under) == 1 else f"in code that {names} run, too"
+
+
+@dataclass(frozen=True)
+class Overview:
+    """``affected`` are the models to look at first, ``more`` the number of others with findings; ``clean`` names some
+    models in which no break is predicted, the largest, and ``clean_more`` is the number of others.
+    """
+
+    affected: tuple[Affected, ...]
+    more: int
+    clean: tuple[Region, ...]
+    clean_more: int
+
+    @property
+    def none_in(self) -> str:
+        """``No break is predicted in the code of 16 models: DETR and 15 more.``; empty where there is none."""
+        if not self.clean:
+            return ""
+        number = len(self.clean) + self.clean_more
+        others = "other " if self.affected else ""
+        names = [region.name for region in self.clean]
+        names += [f"{self.clean_more:,} more"] if self.clean_more else []
+        listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        return f"No break is predicted in the code of {plural(number, others + 'model')}: {listed}."
+
+
+def overview(diagnosis: Diagnosis) -> Overview | None:
+    """The models of a scan that ran nothing; None where there are not several to tell apart.
+
+    A run says itself what breaks in its model, and of a comparison the reader wants what is new.
+    """
+    if diagnosis.dynamic is not None or diagnosis.comparison is not None or len(diagnosis.regions) < 2:
+        return None
+    found = affected(diagnosis)
+    clean = sorted(_without_findings(diagnosis), key=lambda region: -region.functions)
+    if not found and not clean:
+        return None
+    return Overview(
+        tuple(found[:_MOST_AFFECTED]),
+        len(found) - len(found[:_MOST_AFFECTED]),
+        tuple(clean[:_MOST_CLEAN]),
+        len(clean) - len(clean[:_MOST_CLEAN]),
+    )
+
+
+def affected(diagnosis: Diagnosis) -> list[Affected]:
+    """The models with findings in the user's own code: those with most errors first, code around models last."""
+    known = {finding.fingerprint: finding for finding in _own(diagnosis)}
+    rows = [
+        Affected(region, tuple(known[mark] for mark in region.findings if mark in known))
+        for region in diagnosis.regions
+    ]
+    return list(_with_others(sorted((row for row in rows if row.findings), key=_order)))
+
+
+def _with_others(rows: Iterable[Affected]) -> Iterator[Affected]:
+    """``rows``, of which those say so that come after models with the same findings."""
+    first: dict[str, str] = {}
+    for row in rows:
+        holders = dict.fromkeys(first.setdefault(finding.fingerprint, row.title) for finding in row.findings)
+        names = tuple(title.partition(" (")[0] for title in holders)
+        yield row if row.title in holders else replace(row, under=names)
+
+
+def _order(row: Affected) -> tuple[bool, int, int, int]:
+    errors = sum(finding.severity == "error" for finding in row.findings)
+    return bool(row.region.host), -errors, -len(row.findings), -row.region.functions
+
+
+def around_models(diagnosis: Diagnosis) -> frozenset[str]:
+    """The fingerprints of the findings that lie only in what is hardly meant to be compiled."""
+    around, inside = set[str](), set[str]()
+    for region in diagnosis.regions:
+        (around if region.host else inside).update(region.findings)
+    return frozenset(around - inside)
+
+
+def by_model(diagnosis: Diagnosis, findings: Iterable[Finding]) -> list[tuple[Affected | None, list[Finding]]]:
+    """``findings`` under the first model that runs their code, in the order of ``affected``; None for all others.
+
+    Of one model those of one file and function stand together, in the order of their lines.
+    """
+    rows = affected(diagnosis)
+    first: dict[str, int] = {}
+    for number, row in enumerate(rows):
+        for finding in row.findings:
+            first.setdefault(finding.fingerprint, number)
+    groups: dict[int, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(first.get(finding.fingerprint, len(rows)), []).append(finding)
+    return [
+        (rows[number], _by_place(rows[number], groups[number])) if number < len(rows) else (None, groups[number])
+        for number in sorted(groups)
+    ]
+
+
+def _by_place(row: Affected, findings: Sequence[Finding]) -> list[Finding]:
+    """The file of the model first; each file once, its functions in the order of their first lines."""
+    start: dict[tuple[str, str], int] = {}
+    for finding in sorted(findings, key=lambda f: f.location.line):
+        start.setdefault((finding.location.path, finding.function), finding.location.line)
+
+    def key(finding: Finding) -> tuple[object, ...]:
+        path = finding.location.path
+        return path != row.region.path, path, start[path, finding.function], finding.function, finding.location
+
+    return sorted(findings, key=key)
+
+
+def _without_findings(diagnosis: Diagnosis) -> list[Region]:
+    shown = {finding.fingerprint for finding in diagnosis.findings if finding.severity != "info"}
+    modules = (region for region in diagnosis.regions if region.is_module and not region.silenced)
+    return [region for region in modules if shown.isdisjoint(region.findings)]
+
+
+def _own(diagnosis: Diagnosis) -> list[Finding]:
+    return [finding for finding in diagnosis.findings if finding.owner == "own" and finding.status != "refuted"]

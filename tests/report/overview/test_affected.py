@@ -1,0 +1,104 @@
+"""Which models break, in which nothing is predicted to, and what is code around models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from graphdoctor.model.findings import Diagnosis, Finding, Region
+from graphdoctor.report.first_actions import first_actions
+from graphdoctor.report.overview.affected import affected, around_models, by_model, overview
+from graphdoctor.report.text import terminal
+from graphdoctor.report.text.look import Look
+
+
+def region(name: str, *findings: str, functions: int = 1, host: str = "", is_module: bool = True) -> Region:
+    return Region(name, f"{name.lower()}.py", 7, is_module, functions, findings, host)
+
+
+@pytest.fixture
+def scanned(rich: Diagnosis) -> Diagnosis:
+    """Two models with two and one findings, one that works on pictures, and three without findings."""
+    base = replace(rich.findings[0], status="static-only", events=0, whole_frame=False)
+
+    def at(name: str, line: int) -> Finding:
+        place = replace(base.location, path=f"{name.lower()}.py", line=line, end_line=line)
+        return replace(base, location=place, fingerprint=f"{name}{line}", function=f"{name}.forward")
+
+    found = (at("Shown", 9), at("Small", 3), at("Large", 4), at("Large", 5))
+    regions = (
+        region("Shown", "Shown9", "Small3", host="PIL.Image.open"),
+        region("Small", "Small3"),
+        region("Large", "Large4", "Large5"),
+        region("Clean", functions=2),
+        region("Cleanest", functions=9),
+        region("helper", is_module=False),
+    )
+    return replace(rich, findings=found, dynamic=None, verification=None, comparison=None, regions=regions)
+
+
+def test_most_errors_first_and_code_around_models_last(scanned: Diagnosis) -> None:
+    assert [(row.region.name, row.counted) for row in affected(scanned)] == [
+        ("Large", "2 breaks"),
+        ("Small", "1 break"),
+        ("Shown", "2 breaks"),
+    ]
+    assert around_models(scanned) == {"Shown9"}
+
+
+def test_a_model_whose_findings_all_stand_under_others_names_them(scanned: Diagnosis) -> None:
+    beside = (region("Inner", "Large4", "Small3"), region("Again", "Large5", functions=3))
+    rows = affected(replace(scanned, regions=(*scanned.regions, *beside)))
+    assert {row.region.name: row.under for row in rows if row.under} == {"Small": ("Inner",), "Again": ("Large",)}
+    remarks = [row.remark for row in rows if row.under]
+    assert remarks == [f"in code that {name} runs, too" for name in ("Large", "Inner")]
+
+
+def test_findings_stand_under_the_first_model_that_runs_their_code(scanned: Diagnosis) -> None:
+    beside = replace(scanned.findings[0], fingerprint="usage")
+    found = by_model(scanned, [beside, *scanned.findings])
+    assert [(row and row.region.name, [f.fingerprint for f in group]) for row, group in found] == [
+        ("Large", ["Large4", "Large5"]),
+        ("Small", ["Small3"]),
+        ("Shown", ["Shown9"]),
+        (None, ["usage"]),
+    ]
+
+
+def test_the_first_lines_name_models(scanned: Diagnosis) -> None:
+    text = terminal.render(scanned)
+    assert "Where graphs break, by model:\n  2 breaks  Large  large.py:7\n   1 break  Small  small.py:7\n" in text
+    assert "No break is predicted in the code of 2 other models: Cleanest and Clean.\n" in text
+    # Nobody compiles the last one, so a line says enough.
+    short = "Shown (shown.py:7), code around a model (--verbose has all of it):\n  shown.py:9:9: error GD101"
+    assert short in text and "code around a model (--verbose" not in terminal.render(scanned, Look(verbose=True))
+
+
+def test_a_clean_scan_says_what_was_looked_at(scanned: Diagnosis) -> None:
+    clean = replace(scanned, findings=(), regions=scanned.regions[3:])
+    assert "No break is predicted in the code of 2 models: Cleanest and Clean.\n" in terminal.render(clean)
+
+
+def test_a_run_a_comparison_and_a_single_model_need_no_overview(scanned: Diagnosis, compared: Diagnosis) -> None:
+    assert overview(replace(scanned, dynamic=())) is None
+    assert overview(replace(scanned, comparison=compared.comparison)) is None
+    assert overview(replace(scanned, regions=scanned.regions[:1])) is None
+
+
+def test_a_model_with_silenced_findings_is_not_called_clean(scanned: Diagnosis) -> None:
+    silenced = replace(scanned, regions=(replace(scanned.regions[3], silenced=1), *scanned.regions[4:]))
+    found = overview(silenced)
+    assert found is not None and [each.name for each in found.clean] == ["Cleanest"]
+
+
+def test_many_models_are_cut(scanned: Diagnosis) -> None:
+    found = overview(replace(scanned, regions=(*scanned.regions, *(region(f"More{n}", "Large4") for n in range(9)))))
+    assert found is not None and (len(found.affected), found.more) == (8, 4)
+    found = overview(replace(scanned, regions=tuple(region(f"Clean{n}") for n in range(9))))
+    assert found is not None and found.none_in.endswith("Clean0, Clean1, Clean2, Clean3, Clean4 and 4 more.")
+
+
+def test_what_to_do_first_leaves_out_code_around_models(scanned: Diagnosis) -> None:
+    titles = [action.effect for action in first_actions(scanned, 1)]
+    assert titles[0].startswith("3 findings of GD101 in 2 files")
