@@ -81,6 +81,8 @@ ON_SOME = {
     "torch.nn.init.trunc_normal_": ">=2.13",
     "builtins.pow": "<2.14",
     "torch._C._is_tracing": "<2.15",
+    "builtins.staticmethod": "<2.15",
+    "builtins.classmethod": "<2.15",
     "torch.clear_autocast_cache": "<2.12",
     "torch.backends.cuda.SDPAParams": "<2.14",
 }

@@ -197,6 +197,7 @@ def splits() -> Callable[..., bool]:
 
     Breaks at which it gives a function up as a whole are not counted by torch.
     """
+    pytest.importorskip("torch")
     from torch import _dynamo, compile
 
     def run(source: str, name: str, *inputs: object) -> bool:

@@ -33,6 +33,7 @@ def graphdoctor_target():
 
 @pytest.mark.parametrize("mode", ["train", "both"])
 def test_a_counter_is_part_of_the_headline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    pytest.importorskip("torch")
     (tmp_path / "net.py").write_text(SOURCE)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, ["scan", "net.py", "--mode", mode])

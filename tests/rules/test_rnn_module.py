@@ -57,7 +57,8 @@ class Net(nn.Module):
     ],
 )  # fmt: skip
 def test_what_is_read_breaks_where_it_is_reported(tmp_path: Path, read: str) -> None:
-    _compare(tmp_path, SOURCE.format(read=read))
+    # Since torch 2.15 it breaks where what was read is used.
+    _compare(tmp_path, SOURCE.format(read=read).replace("x + 1", "x + isinstance(read, int)"))
 
 
 @pytest.mark.parametrize("source", [SOURCE, BEHIND])

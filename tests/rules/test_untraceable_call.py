@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from graphdoctor.lint import catalog
 from graphdoctor.lint.engine import analyse
 
 SOURCE = """\
@@ -305,7 +306,6 @@ def test_the_version_of_a_package_is_plain_text(tmp_path: Path, line: str, found
         ("None", "x * len(str.maketrans('a', 'b'))", True),
         ("None", "torch.resize_as_(torch.empty(0), x)", True),
         ("None", "(x, property(len))[0]", True),
-        ("None", "(x, staticmethod(len))[0]", True),
     ],
 )
 def test_calls_that_end_the_graph(tmp_path: Path, made: str, value: str, breaks: bool) -> None:
@@ -323,6 +323,22 @@ def test_calls_that_end_the_graph(tmp_path: Path, made: str, value: str, breaks:
             names["f"](torch.rand(4, 4))
     else:
         names["f"](torch.rand(4, 4))
+
+
+@pytest.mark.parametrize("name", ["staticmethod", "classmethod"])
+def test_a_static_method_can_be_made_since_torch_2_15(tmp_path: Path, splits, name: str) -> None:
+    torch = pytest.importorskip("torch")
+    source = (
+        f"import torch\n\n\ndef f(x: torch.Tensor):\n    return (x * 2, {name}(len))[0]\n\n\ng = torch.compile(f)\n"
+    )
+    file = tmp_path / "model.py"
+    file.write_text(source)
+    found = {
+        version: [f.rule for f in analyse([(file, file.name)], catalog.holding(catalog.rules(), version)).findings]
+        for version in ("2.14.1", "2.15.0", torch.__version__)
+    }
+    assert (found["2.14.1"], found["2.15.0"]) == (["GD405"], [])
+    assert bool(found[torch.__version__]) is splits(source, "f", torch.ones(2))
 
 
 def test_what_holds_outputs_cannot_be_made_before(tmp_path: Path) -> None:

@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
+from graphdoctor.target_torch.specifiers import allows
+
+torch = pytest.importorskip("torch")
 
 RUNNER = Path(__file__).with_name("run_usage.py")
+
+#: What harms no longer, and what it gives since torch 2.14.
+MENDED: dict[str, object] = {"gd626_log_in_lightning": ["", ""], "gd628_layers_in_place": [1, 1, 1, 1, 1]}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +71,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ],
 )
 def test_what_a_rule_claims_is_so(done: dict[str, Any], name: str, expected: object) -> None:
-    assert done[name] == expected
+    assert done[name] == (MENDED.get(name, expected) if allows(">=2.14", torch.__version__) else expected)
 
 
 def test_compiled_twice_is_a_function(done: dict[str, Any]) -> None:

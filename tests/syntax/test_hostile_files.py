@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,10 +31,8 @@ def linked(target: str) -> Make:
 
 
 def listening(file: Path) -> None:
-    with (
-        contextlib.chdir(file.parent) if sys.version_info >= (3, 11) else contextlib.nullcontext(),
-        socket.socket(socket.AF_UNIX) as made,
-    ):
+    with pytest.MonkeyPatch.context() as patched, socket.socket(socket.AF_UNIX) as made:
+        patched.chdir(file.parent)
         made.bind(file.name)
 
 

@@ -89,7 +89,7 @@ ARRAY_METHODS = words(
     all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod
     cumsum diagonal dot dump dumps fill flatten getfield item itemset max mean min newbyteorder nonzero
     partition prod ptp put ravel repeat reshape resize round searchsorted setfield setflags sort squeeze std sum
-    swapaxes take to_device tobytes tofile tolist trace transpose var view
+    swapaxes take to_device tobytes tofile tolist trace transpose var view _set_dtype _set_shape
     """
 )
 

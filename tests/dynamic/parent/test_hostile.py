@@ -138,8 +138,13 @@ SCRIPTS: dict[str, Script] = {
     ),
     # How the process ends
     "is killed by a signal": Script("crashed", "killed by SIGABRT", "", "os.abort()"),
+    # A small one: from Python 3.12 on, calls from C may not be so deep that they fill the usual one.
     "overflows the stack": Script(
-        "crashed", "killed by SIGSEGV", "", "sys.setrecursionlimit(10**9)\ng = ctypes.CFUNCTYPE(None)(lambda: g())\ng()"
+        "crashed",
+        "killed by SIGSEGV",
+        "",
+        "resource.setrlimit(resource.RLIMIT_STACK, (1 << 16,) * 2)\nsys.setrecursionlimit(10**9)\n"
+        "g = ctypes.CFUNCTYPE(None)(lambda: g())\ng()",
     ),
     "kills the process that started it": Script(
         "crashed", "killed by SIGKILL", "os.kill(os.getppid(), signal.SIGKILL)"
@@ -225,7 +230,7 @@ SCRIPTS: dict[str, Script] = {
     "turns time back": Script("ok", "", "time.time = time.monotonic = time.perf_counter = lambda: -1.0"),
     "takes builtins away": Script("exited", "TypeError", "builtins.len = builtins.isinstance = builtins.print = None"),
     "makes torch raise": Script("exited", "AttributeError", "del torch._dynamo.reset, torch.compile"),
-    "empties the table of modules": Script("exited", "AttributeError", "sys.modules.clear()"),
+    "empties the table of modules": Script("exited", "AttributeError", "", "sys.modules.clear()"),
     "allows no recursion": Script(
         "raised", "RecursionError", "", "sys.setrecursionlimit(60)\n(lambda: torch.rand(1))()"
     ),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from graphdoctor.static.domain.events import Call, GetAttr
 from graphdoctor.static.domain.values import Seq
 from tests.static.conftest import places
+
+torch = pytest.importorskip("torch")
 
 SOURCE = """
 import collections.abc

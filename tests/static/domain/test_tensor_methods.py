@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy
-import torch
+import pytest
 
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, ONLY_TENSORS, TENSOR_METHODS, TENSOR_PROPERTIES
+
+torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
 
 
 def methods(kind: type) -> set[str]:

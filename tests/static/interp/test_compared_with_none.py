@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import torch
-from torch._dynamo.utils import counters
 
 from graphdoctor.lint.engine import analyse
+
+torch = pytest.importorskip("torch")
+counters = pytest.importorskip("torch._dynamo.utils").counters
 
 CODE = """\
 import torch

@@ -6,10 +6,11 @@ import sys
 from typing import Any
 
 import pytest
-import torch
 
 from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Call, GetAttr
+
+torch = pytest.importorskip("torch")
 
 MODEL = """
 import torch

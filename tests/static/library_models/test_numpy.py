@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from torch._dynamo.testing import CompileCounter
 
 from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Convert, Truth
+
+torch = pytest.importorskip("torch")
+CompileCounter = pytest.importorskip("torch._dynamo.testing").CompileCounter
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 
 from graphdoctor.static.domain.events import Truth
+
+torch = pytest.importorskip("torch")
 
 
 @pytest.mark.parametrize(

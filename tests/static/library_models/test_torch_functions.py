@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from graphdoctor.static.domain.events import Call, Convert, Truth
+
+torch = pytest.importorskip("torch")
 
 
 def test_a_variable_is_the_tensor_that_it_is_made_of(events) -> None:
