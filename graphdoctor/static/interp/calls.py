@@ -358,7 +358,6 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
         untaken=frame.untaken or DEFAULT_OF_LOOKUP in info.markers,
         muted=frame.muted,
         trying=frame.trying,
-        recovers=frame.recovers,
         guessed=frame.guessed,
         recomputed=frame.recomputed,
         compiled=frame.compiled,
