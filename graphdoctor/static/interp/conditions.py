@@ -17,6 +17,7 @@ from graphdoctor.static.domain.values import (
     External,
     Function,
     Instance,
+    OneOf,
     PythonValue,
     Seq,
     SkippedDefault,
@@ -152,15 +153,33 @@ def _asks_for_option(interpreter: Interpreter, test: cst.BaseExpression, is_and:
 
 
 def _is_met_by_default(interpreter: Interpreter, test: cst.BaseExpression, is_and: bool) -> bool:
-    """Whether ``test`` is a flag whose default lets the next operand run, as in ``not final and ...``."""
+    """Whether ``test`` is a flag, or asks for a mode, whose default lets the next operand run: ``not final and ...``,
+    ``self.reduction == "mean" and ...``.
+    """
     met = is_and
     while type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
         test, met = test.expression, not met
     function = interpreter.frame.function
-    if type(test) is not cst.Name or function is None:
+    if function is None:
         return False
-    default = function.defaults.get(test.value)
-    return isinstance(default, Const) and default.value is met
+    if type(test) is cst.Name:
+        default = function.defaults.get(test.value)
+        return isinstance(default, Const) and default.value is met
+    if type(test) is not cst.Comparison or len(test.comparisons) != 1:
+        return False
+    part = test.comparisons[0]
+    if type(part.operator) is not (cst.Equal if met else cst.NotEqual) or type(part.comparator) is not cst.SimpleString:
+        return False
+    named: Value | None = None
+    if type(test.left) is cst.Name:
+        passed = interpreter.frame.scope.find(test.left.value)
+        named = passed if type(passed) is OneOf else function.defaults.get(test.left.value)
+    elif type(test.left) is cst.Attribute and type(test.left.value) is cst.Name:
+        owner = interpreter.frame.scope.find(test.left.value.value)
+        named = owner.attrs.get(test.left.attr.value) if isinstance(owner, Instance) else None
+    # A mode that users may choose begins with its default.
+    default = options(named)[0] if named is not None else None
+    return isinstance(default, Const) and default.value == part.comparator.evaluated_value
 
 
 def _both(left: bool | None, right: bool | None, is_and: bool) -> bool | None:
