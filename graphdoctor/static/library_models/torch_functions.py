@@ -265,7 +265,7 @@ def misfits(callees: tuple[Value, ...], args: tuple[Value, ...]) -> list[Value]:
 
     What chose the function, ``self.op = F.group_norm if ... else F.linear``, chose the arguments of its call with it.
     """
-    found = [option for option in callees if isinstance(option, External) and _wants_number(option.qualname, args)]
+    found: list[Value] = [o for o in callees if isinstance(o, External) and _wants_number(o.qualname, args)]
     return found if len(found) < len(callees) else []
 
 
