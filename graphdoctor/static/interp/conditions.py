@@ -17,7 +17,6 @@ from graphdoctor.static.domain.values import (
     External,
     Function,
     Instance,
-    OneOf,
     PythonValue,
     Seq,
     SkippedDefault,
@@ -57,7 +56,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
             or _compares_counter(interpreter, test.left)
             or _asks_for_option(interpreter, test.left, is_and)
         )
-        flag = optional and _is_met_by_default(interpreter, test.left, is_and)
+        flag = optional and predicates.is_met_by_default(interpreter, test.left, is_and)
         untaken = left.verdict is None and left.sample is (not is_and)
         with interpreter.path(conditional=flag, optional=optional and not flag, untaken=untaken):
             narrow(interpreter, test.left, positive=is_and)
@@ -150,36 +149,6 @@ def _asks_for_option(interpreter: Interpreter, test: cst.BaseExpression, is_and:
         return False
     part = test.comparisons[0]
     return type(part.operator) is (cst.IsNot if is_and else cst.Is) and _is_none(part.comparator)
-
-
-def _is_met_by_default(interpreter: Interpreter, test: cst.BaseExpression, is_and: bool) -> bool:
-    """Whether ``test`` is a flag, or asks for a mode, whose default lets the next operand run: ``not final and ...``,
-    ``self.reduction == "mean" and ...``.
-    """
-    met = is_and
-    while type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
-        test, met = test.expression, not met
-    function = interpreter.frame.function
-    if function is None:
-        return False
-    if type(test) is cst.Name:
-        default = function.defaults.get(test.value)
-        return isinstance(default, Const) and default.value is met
-    if type(test) is not cst.Comparison or len(test.comparisons) != 1:
-        return False
-    part = test.comparisons[0]
-    if type(part.operator) is not (cst.Equal if met else cst.NotEqual) or type(part.comparator) is not cst.SimpleString:
-        return False
-    named: Value | None = None
-    if type(test.left) is cst.Name:
-        passed = interpreter.frame.scope.find(test.left.value)
-        named = passed if type(passed) is OneOf else function.defaults.get(test.left.value)
-    elif type(test.left) is cst.Attribute and type(test.left.value) is cst.Name:
-        owner = interpreter.frame.scope.find(test.left.value.value)
-        named = owner.attrs.get(test.left.attr.value) if isinstance(owner, Instance) else None
-    # A mode that users may choose begins with its default.
-    default = options(named)[0] if named is not None else None
-    return isinstance(default, Const) and default.value == part.comparator.evaluated_value
 
 
 def _both(left: bool | None, right: bool | None, is_and: bool) -> bool | None:
