@@ -13,21 +13,29 @@ from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.offered import is_of_tensors, is_sure_tensor, public_functions
+from graphdoctor.syntax.walk import find
 
 
 def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterator[Function]:
     """The functions of a module of a package that take and give tensors by their annotations, as the helpers do that
     other modules import: for modules without ``__all__``.
 
-    A script, which no package holds, works with its own functions on the host.
+    A script, which no package holds, works with its own functions on the host; and what draws by Python's ``random``
+    prepares data.
     """
     if not module.package or "__all__" in module.scope.names:
         return
     for function in public_functions(module, frozenset(name for name, _ in defined(module) if name[:1] != "_")):
         info = function.info
         needed = [p for p in definitions.parameters(info.node.params) if p.name.value not in info.defaults]
-        if needed and is_of_tensors(interpreter, info, needed[0].annotation) and _gives_tensors(interpreter, info):
+        declared = needed and is_of_tensors(interpreter, info, needed[0].annotation)
+        if declared and _gives_tensors(interpreter, info) and not _draws(info):
             yield function
+
+
+def _draws(info: FunctionInfo) -> bool:
+    """Whether a function draws numbers by the module ``random``."""
+    return any(node.value == "random" for node in find(info.body, cst.Name))
 
 
 def _gives_tensors(interpreter: Interpreter, info: FunctionInfo) -> bool:

@@ -348,6 +348,8 @@ def test_a_function_that_unpacks_its_argument_into_tensors_is_a_region(events):
 
 
 HELPERS = """
+    import random
+
     import torch
     from torch import Tensor
     from torch.utils.data import Sampler
@@ -368,6 +370,9 @@ HELPERS = """
 
     def unknown(x, y) -> Tensor:
         return x if x.sum() > 0 else y
+
+    def masked(x: Tensor) -> Tensor:
+        return x if x.sum() > random.random() else -x
 
     def drawn(count: int) -> Tensor:
         return torch.rand(count) if torch.rand(1) > 0.5 else torch.zeros(count)
