@@ -11,17 +11,18 @@ from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Function, Seq, Tensor
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.regions.data_transforms import draws
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.offered import is_of_tensors, is_sure_tensor, public_functions
-from graphdoctor.syntax.walk import find
+from graphdoctor.syntax.walk import walk
 
 
 def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterator[Function]:
     """The functions of a module of a package that take and give tensors by their annotations, as the helpers do that
     other modules import: for modules without ``__all__``.
 
-    A script, which no package holds, works with its own functions on the host; and what draws by Python's ``random``
-    prepares data.
+    A script, which no package holds, works with its own functions on the host; and what draws random
+    numbers prepares data.
     """
     if not module.package or "__all__" in module.scope.names:
         return
@@ -34,8 +35,8 @@ def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterat
 
 
 def _draws(info: FunctionInfo) -> bool:
-    """Whether a function draws numbers by the module ``random``."""
-    return any(node.value == "random" for node in find(info.body, cst.Name))
+    """Whether a function draws random numbers."""
+    return any(map(draws, walk(info.body)))
 
 
 def _gives_tensors(interpreter: Interpreter, info: FunctionInfo) -> bool:
