@@ -21,8 +21,8 @@ def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterat
     """The functions of a module of a package that take and give tensors by their annotations, as the helpers do that
     other modules import: for modules without ``__all__``.
 
-    A script, which no package holds, works with its own functions on the host; and what draws random
-    numbers prepares data.
+    A script, which no package holds, works with its own functions on the host; and what draws random numbers prepares
+    data.
     """
     if not module.package or "__all__" in module.scope.names:
         return
