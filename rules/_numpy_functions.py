@@ -27,3 +27,9 @@ GIVE_NO_TENSOR = frozenset(
     f"numpy.{name}"
     for name in words("can_cast common_type iscomplexobj isrealobj min_scalar_type ndim result_type size")
 )
+
+#: The methods of a function that works element by element, such as ``np.subtract``.
+UFUNC_METHODS = frozenset({"accumulate", "at", "outer", "reduce", "reduceat"})
+
+#: Functions that ``torch._numpy`` has only with the end of the range.
+WITH_END = frozenset({"numpy.linspace", "numpy.logspace", "numpy.geomspace"})

@@ -4,7 +4,7 @@ What: `backward()`, `torch.autograd.grad`, the functions of `torch.autograd.func
 result or parameter, assignment to `.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a
 result, `detach_()` of an argument or parameter; an `autograd.Function` that is given the same tensor twice, whose
 `forward` or `backward` is a classmethod, or that has a `jvp` or `vjp` of its own; `ctx.saved_variables`, the old name
-of `ctx.saved_tensors`;
+of `ctx.saved_tensors`; assignment to `.real` or `.imag`;
 `torch.zeros(..., requires_grad=True)` and its like.
 
 Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
@@ -908,9 +908,21 @@ def check_setattr(event: SetAttr) -> Hit | None:
         off = event.value == Const(False)
         to_ask = _OF_RESULT if _is_result(event.receiver) else METHODS["requires_grad_"]
         return _hit(event, _INSTEAD_OF_OFF if off else to_ask, event.receiver)
+    if event.name in _PARTS:
+        return Hit(
+            event,
+            f"{code(event)} is assigned, a part of a complex tensor",
+            "make a new tensor with `torch.complex`",
+            certainty(event, event.receiver),
+            consequence=consequence(event),
+        )
     if event.name == "data" and _is_computed(event.receiver) and _is_made_here(event):
         return _hit(event, "assign the tensor to the name, or write into it with `copy_`", event.receiver)
     return None
+
+
+#: The parts of a complex tensor, which only eager code assigns.
+_PARTS = ("real", "imag")
 
 
 def _is_made_here(event: SetAttr) -> bool:

@@ -3,10 +3,11 @@
 What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`, `bisect`,
 `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a tensor,
 `x.as_subclass(torch.Tensor)`, an operator between a tensor and an object of a class of yours, `ast.literal_eval`,
-`groupdict()` of a match, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
-making of pydantic's models and of distributions with `validate_args=True`, and the first `kl_divergence` of two
-classes of distributions; also the functions of scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that
-work on data of their own, tokenizers, what logs experiments (wandb, mlflow, the `SummaryWriter` of tensorboard), the
+`groupdict()` of a match, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), methods
+of those that it has (`np.subtract.outer`), and the making of pydantic's models and of distributions with
+`validate_args=True`, and the first `kl_divergence` of two classes of distributions; also the functions of scipy,
+sklearn, pandas, networkx, OpenCV, PIL and other packages that work on data of their own, tokenizers, what logs
+experiments (wandb, mlflow, the `SummaryWriter` of tensorboard), the
 extension modules of the project, in C++, CUDA, C or Cython, and functions that numba compiles.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
@@ -55,7 +56,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._numpy_functions import GIVE_NO_TENSOR, WITHOUT_TENSORS
+from ._numpy_functions import GIVE_NO_TENSOR, UFUNC_METHODS, WITH_END, WITHOUT_TENSORS
 from ._shared import certainty, code, consequence
 from ._untraced_functions import (
     ARRAYS,
@@ -902,6 +903,7 @@ def watches(name: str) -> bool:
         or name in ARRAYS
         or name == AS_SUBCLASS
         or name in WITH_LISTS
+        or name in WITH_END
         or name.rpartition(".")[2] in OF_MODULES
         or within(name, packages)
         or is_tokenizer(name)
@@ -942,6 +944,7 @@ def check_call(event: Call) -> Hit | None:
         or _of_package(event)
         or _makes_plain(event)
         or _goes_through_iterator(event)
+        or _leaves_out_the_end(event)
         or event.qualname.startswith(EXTENSION)
     )
     if not special and not _is_untraced(event.qualname):
@@ -1079,9 +1082,19 @@ _OBJECT = External("builtins.object")
 def _is_untraced(name: str) -> bool:
     # What calls the object that such a function made says no more of it.
     untraced = within(name, UNTRACED) and not name.endswith(".__call__")
-    of_numpy = name in WITHOUT_TENSORS or name in GIVE_NO_TENSOR
+    of_numpy = name in WITHOUT_TENSORS or name in GIVE_NO_TENSOR or _is_of_ufunc(name)
     listed = name in ON_SOME or name in MADE_BEFORE or name in HOLDERS or of_numpy or name in OBJECTS
     return listed or untraced or name.endswith(OF_MATCHES)
+
+
+def _is_of_ufunc(name: str) -> bool:
+    """``np.subtract.outer``: Dynamo traces the functions of numpy, and not their methods."""
+    return name.startswith("numpy.") and name.rpartition(".")[2] in UFUNC_METHODS
+
+
+def _leaves_out_the_end(event: Call) -> bool:
+    """``np.linspace(0, 1, 4, endpoint=False)``, which ``torch._numpy`` does not have."""
+    return event.qualname in WITH_END and event.kwargs.get("endpoint") == Const(False)
 
 
 def _changes_module(event: Call) -> bool:

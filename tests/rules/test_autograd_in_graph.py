@@ -373,3 +373,13 @@ def test_a_gradient_that_a_flag_asks_for_is_possible(tmp_path, flag, found, brea
     function, inputs = names["graphdoctor_target"]()
     torch._dynamo.reset()
     assert bool(torch._dynamo.explain(function)(*inputs).graph_break_count) is breaks
+
+
+@pytest.mark.parametrize("part", ["real", "imag"])
+def test_the_parts_of_a_complex_tensor_are_not_assigned(tmp_path, splits, part):
+    torch = pytest.importorskip("torch")
+    source = f"import torch\n\n\ndef f(x):\n    y = torch.fft.fft(x)\n    y.{part} += 1\n    return y\n"
+    file = tmp_path / "net.py"
+    file.write_text(source.replace("def f", "@torch.compile\ndef f"))
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == ["GD501"]
+    assert splits(source, "f", torch.rand(4))

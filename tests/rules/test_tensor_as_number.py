@@ -219,3 +219,22 @@ def test_arguments_that_are_numbers(tmp_path: Path, splits: Callable[..., bool],
     file.write_text(GIVEN.format(code))
     assert splits(GIVEN.format(code).replace('@torch.compile(backend="eager")', ""), "f", torch.rand(4, 4)) == breaks
     assert {f.rule for f in analyse([(file, "net.py")]).findings} == ({"GD215"} if breaks else set())
+
+
+@pytest.mark.parametrize(
+    ("reduced", "splits_graph"),
+    [
+        ("torch.sum(x, dim=list(torch.arange(x.dim()))[1:])", True),
+        ("x.flip([(x > 1).sum()])", True),
+        ("torch.sum(x, dim=list(range(x.dim()))[1:])", False),
+        ("x.sum(dim=torch.tensor(1))", False),
+        ("torch.max(x, x.mean())", False),
+    ],
+)
+def test_dimensions_are_numbers(tmp_path: Path, splits: Callable[..., bool], reduced: str, splits_graph: bool) -> None:
+    torch = pytest.importorskip("torch")
+    source = f"import torch\n\n\ndef f(x):\n    return {reduced}\n"
+    file = tmp_path / "model.py"
+    file.write_text(source.replace("def f", "@torch.compile\ndef f"))
+    assert [f.rule for f in analyse([(file, "model.py")]).findings] == (["GD215"] if splits_graph else [])
+    assert splits(source, "f", torch.rand(2, 3, 4)) is splits_graph

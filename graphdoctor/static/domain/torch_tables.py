@@ -268,8 +268,12 @@ NUMBER_ARGS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] = {
     "isclose": ((1, 2), ("rtol", "atol")),
     "logit": ((0,), ("eps",)), "multinomial": ((0,), ("num_samples",)),
     "fill_diagonal_": ((0,), ("fill_value",)),
-    "std": ((), ("correction",)), "var": ((), ("correction",)), "std_mean": ((), ("correction",)),
+    "std": ((0,), ("correction", "dim")), "var": ((0,), ("correction", "dim")), "std_mean": ((), ("correction",)),
     "var_mean": ((), ("correction",)),
+    # Dimensions. A second argument of ``max`` and ``min`` may be a tensor to compare with.
+    **dict.fromkeys(words(
+        "sum mean prod any all amax amin argmax argmin argsort cumsum cumprod logcumsumexp logsumexp softmax"
+        " log_softmax median nansum nanmean count_nonzero flip unsqueeze squeeze"), ((0,), ("dim", "dims", "axis"))),
 }  # fmt: skip
 
 #: The same for functions, where position 0 is the first argument.

@@ -40,7 +40,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
-from graphdoctor.static.library_models import dispatch, methods, not_inlined, type_checkers, wrappers
+from graphdoctor.static.library_models import dispatch, methods, not_inlined, torch_functions, type_checkers, wrappers
 from graphdoctor.static.library_models.method_call import MethodCall
 from graphdoctor.static.library_models.modules import duck_typed_modules, module_hooks, torch_layers
 from graphdoctor.static.memo.summaries import call_key
@@ -75,10 +75,12 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
         result = apply(interpreter, node, callee, args, kwargs, used)
     else:
         scanned = any(isinstance(option, (Function, Compiled)) for option in callee.options)
+        misfits = torch_functions.misfits(callee.options, args)
         results: list[Value] = []
         for option in callee.options:
             # Settings decide which of several objects is called; it is not assumed to be the one that a library made.
-            with interpreter.path(conditional=True, untaken=scanned and isinstance(option, ExternalObject)):
+            unlikely = (scanned and isinstance(option, ExternalObject)) or option in misfits
+            with interpreter.path(conditional=True, untaken=unlikely):
                 if type(option) is Unknown and type(func) is cst.Attribute:
                     results.append(_call_unknown(interpreter, node, func, args, kwargs, used))
                 else:
@@ -360,7 +362,6 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
         untaken=frame.untaken or DEFAULT_OF_LOOKUP in info.markers,
         muted=frame.muted,
         trying=frame.trying,
-        recovers=frame.recovers,
         guessed=frame.guessed,
         recomputed=frame.recomputed,
         compiled=frame.compiled,

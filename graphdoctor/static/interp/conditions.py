@@ -56,7 +56,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
             or _compares_counter(interpreter, test.left)
             or _asks_for_option(interpreter, test.left, is_and)
         )
-        flag = optional and _is_met_by_default(interpreter, test.left, is_and)
+        flag = optional and predicates.is_met_by_default(interpreter, test.left, is_and)
         untaken = left.verdict is None and left.sample is (not is_and)
         with interpreter.path(conditional=flag, optional=optional and not flag, untaken=untaken):
             narrow(interpreter, test.left, positive=is_and)
@@ -149,18 +149,6 @@ def _asks_for_option(interpreter: Interpreter, test: cst.BaseExpression, is_and:
         return False
     part = test.comparisons[0]
     return type(part.operator) is (cst.IsNot if is_and else cst.Is) and _is_none(part.comparator)
-
-
-def _is_met_by_default(interpreter: Interpreter, test: cst.BaseExpression, is_and: bool) -> bool:
-    """Whether ``test`` is a flag whose default lets the next operand run, as in ``not final and ...``."""
-    met = is_and
-    while type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
-        test, met = test.expression, not met
-    function = interpreter.frame.function
-    if type(test) is not cst.Name or function is None:
-        return False
-    default = function.defaults.get(test.value)
-    return isinstance(default, Const) and default.value is met
 
 
 def _both(left: bool | None, right: bool | None, is_and: bool) -> bool | None:

@@ -1,6 +1,7 @@
 """Predicates: helpers whose body is one test, ``def exists(value): return value is not None``.
 
-Where a call of one is the test of a branch, it narrows its argument as the test itself would.
+Where a call of one is the test of a branch, it narrows its argument as the test itself would. Also tests that the
+default of an option answers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Const, Function, Unknown, Value
+from graphdoctor.static.domain.values import Const, Function, Instance, OneOf, Unknown, Value
 from graphdoctor.static.interp import conditions, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
@@ -82,3 +83,33 @@ def asks_for_kind(test: cst.BaseExpression) -> bool:
         return isinstance(name, cst.Name) and name.value.startswith(("is", "hasattr"))
     compared = test.comparisons if isinstance(test, cst.Comparison) else ()
     return bool(compared) and all(isinstance(part.operator, (cst.Is, cst.IsNot)) for part in compared)
+
+
+def is_met_by_default(interpreter: Interpreter, test: cst.BaseExpression, is_and: bool) -> bool:
+    """Whether ``test`` is a flag, or asks for a mode, whose default lets the next operand run: ``not final and ...``,
+    ``self.reduction == "mean" and ...``.
+    """
+    met = is_and
+    while type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+        test, met = test.expression, not met
+    function = interpreter.frame.function
+    if function is None:
+        return False
+    if type(test) is cst.Name:
+        default = function.defaults.get(test.value)
+        return isinstance(default, Const) and default.value is met
+    if type(test) is not cst.Comparison or len(test.comparisons) != 1:
+        return False
+    part = test.comparisons[0]
+    if type(part.operator) is not (cst.Equal if met else cst.NotEqual) or type(part.comparator) is not cst.SimpleString:
+        return False
+    named: Value | None = None
+    if type(test.left) is cst.Name:
+        passed = interpreter.frame.scope.find(test.left.value)
+        named = passed if type(passed) is OneOf else function.defaults.get(test.left.value)
+    elif type(test.left) is cst.Attribute and type(test.left.value) is cst.Name:
+        owner = interpreter.frame.scope.find(test.left.value.value)
+        named = owner.attrs.get(test.left.attr.value) if isinstance(owner, Instance) else None
+    # A mode that users may choose begins with its default.
+    default = options(named)[0] if named is not None else None
+    return isinstance(default, Const) and default.value == part.comparator.evaluated_value

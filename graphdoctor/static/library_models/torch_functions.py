@@ -260,6 +260,20 @@ def _where_numbers_are_needed(
     return wanted
 
 
+def misfits(callees: tuple[Value, ...], args: tuple[Value, ...]) -> list[Value]:
+    """Those of several functions that want a number where a tensor is passed, which another of them takes.
+
+    What chose the function, ``self.op = F.group_norm if ... else F.linear``, chose the arguments of its call with it.
+    """
+    found: list[Value] = [o for o in callees if isinstance(o, External) and _wants_number(o.qualname, args)]
+    return found if len(found) < len(callees) else []
+
+
+def _wants_number(qualname: str, args: tuple[Value, ...]) -> bool:
+    positions, _ = torch_tables.NUMBER_ARGS_FUNCTIONS.get(qualname.removeprefix("torch."), ((), ()))
+    return any(isinstance(args[at], Tensor) for at in positions if isinstance(at, int) and at < len(args))
+
+
 def _bounds(args: tuple[Value, ...], kwargs: Kwargs) -> list[Value]:
     """The bounds of ``clamp`` where one is a number, so that the other has to be one. Otherwise both may be tensors."""
     bounds = [bound for bound in (*args, kwargs.get("min"), kwargs.get("max")) if bound is not None]

@@ -38,10 +38,12 @@ from graphdoctor.syntax.walk import find, walk
 def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Function]:
     """The functions that ``module`` defines under one of the names in ``public``.
 
-    None where it defines a dataset: what stands beside that works on samples, in the processes of a loader.
+    None where it defines a dataset: what stands beside that works on samples, in the processes of a loader. A sampler
+    only draws their numbers.
     """
     classes = (value.info for _, value in defined(module) if isinstance(value, Class))
-    if any(base.startswith(DATASETS) for info in classes if info.module is module for base in info.externals):
+    bases = [base for info in classes if info.module is module for base in info.externals]
+    if any(base.startswith(DATASETS) and not base.endswith("Sampler") for base in bases):
         return []
     named = [value for name, value in defined(module) if name in public]
     functions = [option for option in named if isinstance(option, Function) and option.info.module is module]
@@ -105,7 +107,7 @@ def methods_of_modules(
 def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
     """Whether ``method`` declares tensors alone, and it and the methods of its class that it runs only compute."""
     declared = [param.annotation for param in definitions.parameters(method.info.node.params)[1:]]
-    if not declared or not all(_is_of_tensors(interpreter, method.info, annotation) for annotation in declared):
+    if not declared or not all(is_of_tensors(interpreter, method.info, annotation) for annotation in declared):
         return False
     return _only_computes(interpreter, info, method)
 
@@ -128,7 +130,7 @@ def _only_computes(interpreter: Interpreter, info: ClassInfo, method: Function) 
     return not any(_sets(each) or works_on_the_host(interpreter, each) for each in running)
 
 
-def _is_of_tensors(interpreter: Interpreter, info: FunctionInfo, annotation: cst.Annotation | None) -> bool:
+def is_of_tensors(interpreter: Interpreter, info: FunctionInfo, annotation: cst.Annotation | None) -> bool:
     """Whether an annotation of ``info`` promises a tensor, or None, and nothing else."""
     if annotation is None:
         return False
@@ -366,10 +368,10 @@ def _sure_tensors(interpreter: Interpreter, function: Function) -> set[str]:
         name: (*options(value), *(value.items or ())) if isinstance(value, Seq) else options(value)
         for name, value in assumed.items()
     }
-    return {name for name, found in parts.items() if any(map(_is_sure_tensor, found))}
+    return {name for name, found in parts.items() if any(map(is_sure_tensor, found))}
 
 
-def _is_sure_tensor(value: Value) -> bool:
+def is_sure_tensor(value: Value) -> bool:
     if isinstance(value, Instance):
         return value.info.is_tensor or value.info.is_record_of_tensors
     return isinstance(value, Tensor) and value.is_known

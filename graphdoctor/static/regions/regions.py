@@ -37,6 +37,7 @@ from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.counterparts import enter_counterparts
 from graphdoctor.static.regions.data_transforms import is_data_transform, takes_arrays_alone
+from graphdoctor.static.regions.declared import functions_of_tensors
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.entering import compiled_steps, default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.mutable_globals import rebound_names
@@ -287,6 +288,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
     with suppress(Budget):
         for option in chain(
             public_functions(module, public),
+            functions_of_tensors(interpreter, module),
             methods_of_modules(interpreter, module, public, partial(default_module, interpreter)),
             objects_to_call(interpreter, module, public, partial(default_module, interpreter)),
             methods_of_objects(interpreter, module, public, partial(default_module, interpreter)),
@@ -301,10 +303,10 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             if not was_called(interpreter, part) and not works_on_the_host(interpreter, innermost(part)):
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, part, *arguments_for(part, passed))
-        for update, compute in metrics(module, public, partial(default_module, interpreter)):
+        for (update, given), compute in metrics(interpreter, module, public, partial(default_module, interpreter)):
             if not works_on_the_host(interpreter, update) and not works_on_the_host(interpreter, compute):
                 with interpreter.sink.only_offered(module.source):
-                    enter(interpreter, module, update)
+                    enter(interpreter, module, update, *given)
                     enter(interpreter, module, compute)
         for step, passed in steps(module, public, partial(default_module, interpreter)):
             with interpreter.sink.only_offered(module.source):

@@ -29,6 +29,27 @@ def test_a_flag_whose_default_lets_the_next_operand_run_is_no_setting(tmp_path, 
     assert [f.confidence for f in analyse([(file, "solvers.py")]).findings] == [confidence]
 
 
+@pytest.mark.parametrize(
+    ("test", "confidence"),
+    [
+        ("mode == 'mean' and x.max() < 1", "likely"),
+        ("self.mode == 'mean' and x.max() < 1", "likely"),
+        ("mode != 'mean' or x.max() < 1", "likely"),
+        ("mode == 'sum' and x.max() < 1", "possible"),
+        ("self.mode != 'mean' and x.max() < 1", "possible"),
+    ],
+)
+def test_a_mode_that_is_the_default_is_no_setting(tmp_path, test, confidence):
+    file = tmp_path / "loss.py"
+    file.write_text(
+        "import torch\n\n\nclass Loss(torch.nn.Module):\n    def __init__(self, mode='mean'):\n"
+        "        super().__init__()\n        self.mode = mode\n\n"
+        f"    def forward(self, x: torch.Tensor, mode='mean'):\n        if {test}:\n            return x\n"
+        "        return x + 1\n"
+    )
+    assert [f.confidence for f in analyse([(file, "loss.py")]).findings] == [confidence]
+
+
 @pytest.mark.parametrize(("other", "breaks"), [("[]", False), ("()", False), ("[1.0, 2.0]", False), ("1.0", True)])
 def test_a_tensor_is_no_list(tmp_path, other, breaks):
     file = tmp_path / "net.py"

@@ -180,3 +180,9 @@ def _found(source: str, folder: Path) -> tuple[Finding, ...]:
     file = folder / "net.py"
     file.write_text(source)
     return analyse([(file, "net.py")]).findings
+
+
+def test_a_handler_of_the_caller_does_not_make_an_import_optional(events):
+    body = "try:\n                helper()\n            except Exception:\n                pass"
+    source = HEAD.replace("{body}", body) + "\n    def helper():\n        from not_there import scale\n"
+    assert [e.optional for e in events(source) if isinstance(e, Import)] == [False]

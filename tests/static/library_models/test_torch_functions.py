@@ -219,3 +219,28 @@ def test_what_is_computed_of_constants_is_one(events, splits, rows: str, breaks:
     assert splits(source, "f", torch.rand(2, 4), torch.tensor(2)) is breaks
     sizes = [e.value for e in events(f"{source}\n\ng = torch.compile(f)\n") if isinstance(e, Convert)]
     assert [size.constant for size in sizes] == [not breaks]
+
+
+CHOSEN = """
+import torch.nn.functional as F
+from torch import nn
+
+
+class Adapter(nn.Module):
+    def __init__(self, kind, weight):
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+        if kind == "linear":
+            self.op, self.options = {other}, {{}}
+        else:
+            self.op, self.options = F.group_norm, {{"eps": 1e-5}}
+
+    def forward(self, x):
+        return self.op(x, self.weight.sum(), None, **self.options)
+"""
+
+
+@pytest.mark.parametrize(("other", "numbers"), [("F.linear", [True]), ("F.group_norm", [False])])
+def test_one_of_several_functions_that_wants_a_number_is_not_the_one_that_gets_a_tensor(events, other, numbers):
+    found = events(CHOSEN.format(other=other))
+    assert [e.site.untaken for e in found if isinstance(e, Convert)] == numbers

@@ -51,3 +51,51 @@ def test_states_are_what_they_are_made_of(events):
     source = METRIC.format(base="Metric").replace("default=torch.tensor(0)", "default=[]")
     found = [e for e in events(source) if isinstance(e, Truth) and isinstance(e.value, Tensor)]
     assert {e.site.function for e in found} == {"Error.update"}
+
+
+OWN = """
+from typing import Sequence
+
+import torch
+
+__all__ = ["Error"]
+
+class Metric:
+    def __init__(self):
+        self.reset()
+
+class Error(Metric):
+    def {reset}(self):
+        self.total = torch.tensor(0.0)
+        self.count = 0
+
+    def update(self, output{declared}):
+        error = (output[0] - output[1]).abs().sum()
+        if error.isnan():
+            return
+        self.total += error
+        self.count += output[1].shape[0]
+
+    def compute(self):
+        if self.count == 0:
+            raise ValueError("nothing to compute")
+        return self.total / self.count if self.total > 0 else self.total
+"""
+
+
+@pytest.mark.parametrize(
+    ("reset", "declared", "decided"),
+    [
+        pytest.param("reset", ": Sequence[torch.Tensor]", ["Error.compute", "Error.update"], id="sequence"),
+        pytest.param("reset", ": tuple[torch.Tensor, torch.Tensor]", ["Error.compute", "Error.update"], id="tuple"),
+        pytest.param("reset", ": list[float]", [], id="numbers"),
+        pytest.param("start", ": Sequence[torch.Tensor]", [], id="without-reset"),
+    ],
+)
+def test_a_metric_of_the_package_is_a_region(events, reset, declared, decided):
+    found = [
+        e
+        for e in events(OWN.format(reset=reset, declared=declared))
+        if isinstance(e, Truth) and isinstance(e.value, Tensor)
+    ]
+    assert sorted({e.site.function for e in found}) == decided

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.values import Tensor
 
@@ -343,3 +345,52 @@ def test_a_function_that_unpacks_its_argument_into_tensors_is_a_region(events):
             return last if first > 0 else range(last)
     """)
     assert {e.site.function for e in found if isinstance(e, Truth)} == {"error", "error_of"}
+
+
+HELPERS = """
+    import random
+
+    import torch
+    from torch import Tensor
+    from torch.utils.data import Sampler
+
+    {listed}
+
+    class Rows(Sampler):
+        pass
+
+    def largest(x: Tensor, clip: float = 0.2) -> Tensor:
+        return x.max() if x.sum() > clip else x
+
+    def both(x: Tensor, y) -> tuple[Tensor, Tensor]:
+        return (x, y) if x.sum() > 0 else (y, x)
+
+    def as_number(x: Tensor) -> float:
+        return x.max().item() if x.sum() > 0 else 0.0
+
+    def unknown(x, y) -> Tensor:
+        return x if x.sum() > 0 else y
+
+    def masked(x: Tensor) -> Tensor:
+        return x if x.sum() > random.random() else -x
+
+    def drawn(count: int) -> Tensor:
+        return torch.rand(count) if torch.rand(1) > 0.5 else torch.zeros(count)
+
+    def _inner(x: Tensor) -> Tensor:
+        return x if x.sum() > 0 else -x
+"""
+
+
+@pytest.mark.parametrize(
+    ("listed", "in_package", "regions"),
+    [
+        pytest.param("", True, {"largest", "both"}, id="package"),
+        pytest.param("", False, set(), id="script"),
+        pytest.param("__all__ = []", True, set(), id="listed"),
+    ],
+)
+def test_functions_of_tensors_in_a_package_are_regions(events, tmp_path, listed, in_package, regions):
+    if in_package:
+        (tmp_path / "__init__.py").touch()
+    assert {e.site.function for e in events(HELPERS.format(listed=listed)) if isinstance(e, Truth)} == regions

@@ -1,0 +1,49 @@
+"""Functions that say by their annotations that they take and give tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Function, Seq, Tensor
+from graphdoctor.static.interp import arguments, definitions
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.regions.data_transforms import draws
+from graphdoctor.static.regions.definitions import defined
+from graphdoctor.static.regions.offered import is_of_tensors, is_sure_tensor, public_functions
+from graphdoctor.syntax.walk import walk
+
+
+def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterator[Function]:
+    """The functions of a module of a package that take and give tensors by their annotations, as the helpers do that
+    other modules import: for modules without ``__all__``.
+
+    A script, which no package holds, works with its own functions on the host; and what draws random numbers prepares
+    data.
+    """
+    if not module.package or "__all__" in module.scope.names:
+        return
+    for function in public_functions(module, frozenset(name for name, _ in defined(module) if name[:1] != "_")):
+        info = function.info
+        needed = [p for p in definitions.parameters(info.node.params) if p.name.value not in info.defaults]
+        declared = needed and is_of_tensors(interpreter, info, needed[0].annotation)
+        if declared and _gives_tensors(interpreter, info) and not _draws(info):
+            yield function
+
+
+def _draws(info: FunctionInfo) -> bool:
+    """Whether a function draws random numbers."""
+    return any(map(draws, walk(info.body)))
+
+
+def _gives_tensors(interpreter: Interpreter, info: FunctionInfo) -> bool:
+    """Whether a function promises to return a tensor, or a tuple of tensors."""
+    returns = info.node.returns if isinstance(info.node, cst.FunctionDef) and not info.generator else None
+    if returns is None:
+        return False
+    promised = options(arguments.annotated_value(interpreter, info, returns.annotation))
+    parts = [part for o in promised for part in ((o.items or (o.element,)) if isinstance(o, Seq) else (o,))]
+    return any(map(is_sure_tensor, parts)) and all(isinstance(part, Tensor) for part in parts)
