@@ -37,7 +37,12 @@ def models(shown: Diagnosis, look: Look) -> Iterator[str]:
         region = row.region
         lead = f"  {row.counted:>{numbers}}  {region.name}{' ' * (names - width(region.name))}  "
         place = f"{region.path}:{region.line}"
-        yield from wrapped(f"{place}; {row.remark}" if row.remark else place, lead, width(lead), look.width)
+        if width(lead + place) < look.width:
+            yield from wrapped(f"{place}; {row.remark}" if row.remark else place, lead, width(lead), look.width)
+            continue
+        # A path that is broken between two lines cannot be opened from the terminal.
+        yield lead + place
+        yield from wrapped(row.remark, " " * width(lead), width(lead), look.width) if row.remark else ()
     if found.more:
         yield f"  and {found.more} more"
     yield from wrapped(found.none_in, "", 0, look.width) if found.none_in else ()

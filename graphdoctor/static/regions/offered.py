@@ -294,7 +294,7 @@ _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
 #: Methods that only code around a model calls, to train, evaluate or profile it.
-_AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile")
+_AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile", "get_worker_info")
 
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:

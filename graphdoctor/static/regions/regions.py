@@ -303,10 +303,10 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             if not was_called(interpreter, part) and not works_on_the_host(interpreter, innermost(part)):
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, part, *arguments_for(part, passed))
-        for (update, given), compute in metrics(interpreter, module, public, partial(default_module, interpreter)):
+        for update, compute in metrics(module, public, partial(default_module, interpreter)):
             if not works_on_the_host(interpreter, update) and not works_on_the_host(interpreter, compute):
                 with interpreter.sink.only_offered(module.source):
-                    enter(interpreter, module, update, *given)
+                    enter(interpreter, module, update)
                     enter(interpreter, module, compute)
         for step, passed in steps(module, public, partial(default_module, interpreter)):
             with interpreter.sink.only_offered(module.source):

@@ -374,6 +374,9 @@ HELPERS = """
     def masked(x: Tensor) -> Tensor:
         return x if x.sum() > random.random() else -x
 
+    def collated(x: Tensor) -> Tensor:
+        return x if torch.utils.data.get_worker_info() is None and x.sum() > 0 else x.share_memory_()
+
     def drawn(count: int) -> Tensor:
         return torch.rand(count) if torch.rand(1) > 0.5 else torch.zeros(count)
 
