@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from graphdoctor.report.escaping import width
+from graphdoctor.report.escaping import one_line, width
 from graphdoctor.report.overview.affected import overview
 from graphdoctor.report.text.look import Look
 from graphdoctor.report.text.paint import Paint, hanging, wrapped
@@ -36,7 +36,7 @@ def models(shown: Diagnosis, look: Look) -> Iterator[str]:
     for row in found.affected:
         region = row.region
         lead = f"  {row.counted:>{numbers}}  {region.name}{' ' * (names - width(region.name))}  "
-        place = f"{region.path}:{region.line}"
+        place = one_line(f"{region.path}:{region.line}")
         if width(lead + place) < look.width:
             yield from wrapped(f"{place}; {row.remark}" if row.remark else place, lead, width(lead), look.width)
             continue

@@ -99,6 +99,14 @@ def test_many_models_are_cut(scanned: Diagnosis) -> None:
     assert found is not None and found.none_in.endswith("Clean0, Clean1, Clean2, Clean3, Clean4 and 4 more.")
 
 
+def test_a_path_stays_in_one_piece(scanned: Diagnosis) -> None:
+    long = f"package/{'part_' * 20}model.py"
+    first = replace(scanned.regions[0], path=long)
+    lines = terminal.render(replace(scanned, regions=(first, *scanned.regions[1:]))).splitlines()
+    place = next(number for number, line in enumerate(lines) if line.endswith(f"  {long}:7"))
+    assert "`PIL.Image.open`" in " ".join(lines[place + 1 : place + 4])
+
+
 def test_what_to_do_first_leaves_out_code_around_models(scanned: Diagnosis) -> None:
     titles = [action.effect for action in first_actions(scanned, 1)]
     assert titles[0].startswith("3 findings of GD101 in 2 files")
