@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from graphdoctor.lint.audience import Place
 from graphdoctor.lint.result import FoundRegion, PathOf, key_of
@@ -24,38 +25,58 @@ def regions_of(
     for finding in findings:
         by_function.setdefault((finding.location.path, finding.function), []).append(finding)
     hosts = _host_calls(places, name_of)
+    known: dict[Called, _Shown] = {}
     found = []
     for entry in interpreter.call_graph.entered:
-        path = name_of(_module_of(entry).source.resolved)
-        if path is not None:
-            found.append(_region(path, entry, interpreter.call_graph.below(entry), by_function, hosts, name_of))
+        if name_of(_module_of(entry).source.resolved) is None:
+            continue
+        ran = []
+        for called in interpreter.call_graph.below(entry):
+            if called not in known:
+                # Many regions run the same functions.
+                known[called] = _shown(called, name_of)
+            ran.append(known[called])
+        found.append(_region(entry, known[entry], ran, by_function, hosts))
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What reports call a function: with the file that it is in, and as a region with the file of its class."""
+
+    function: tuple[str, str]
+    region: tuple[str, str]
+
+
+def _shown(called: Called, name_of: PathOf) -> _Shown:
+    info, _ = called
+    function = name_of(info.module.source.resolved) or "", info.qualname
+    return _Shown(function, (name_of(_module_of(called).source.resolved) or "", _name(called)))
+
+
 def _region(
-    path: str,
     entry: Called,
-    below: Iterable[Called],
+    shown: _Shown,
+    ran: Sequence[_Shown],
     by_function: Mapping[tuple[str, str], Sequence[Finding]],
     hosts: Mapping[tuple[str, str], str],
-    name_of: PathOf,
 ) -> FoundRegion:
-    ran = dict.fromkeys(_function(called, name_of) for called in below)
+    functions = dict.fromkeys(each.function for each in ran)
     info, owner = entry
     node = owner.node if owner is not None and _is_call_of_module(info, owner) else info.node
+    path, name = shown.region
     region = Region(
-        name=_name(entry),
+        name=name,
         path=path,
         line=_module_of(entry).source.location(node).line,
         is_module=node is not info.node,
-        functions=len(ran),
-        host=next((hosts[function] for function in ran if function in hosts), ""),
+        functions=len(functions),
+        host=next((hosts[function] for function in functions if function in hosts), ""),
     )
-    calls = ((name_of(_module_of(called).source.resolved) or "", _name(called)) for called in below)
     return FoundRegion(
         region,
-        tuple(key_of(finding) for function in ran for finding in by_function.get(function, ())),
-        frozenset(each for each in calls if each != (region.path, region.name)),
+        tuple(key_of(finding) for function in functions for finding in by_function.get(function, ())),
+        frozenset(each.region for each in ran) - {shown.region},
     )
 
 
@@ -67,11 +88,6 @@ def _host_calls(places: Iterable[Place], name_of: PathOf) -> dict[tuple[str, str
             path = name_of(event.site.module.resolved) or ""
             found.setdefault((path, event.site.function), event.qualname)
     return found
-
-
-def _function(called: Called, name_of: PathOf) -> tuple[str, str]:
-    info, _ = called
-    return name_of(info.module.source.resolved) or "", info.qualname
 
 
 def _module_of(called: Called) -> ModuleInfo:
