@@ -29,19 +29,24 @@ _TWINS = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagra
 _TOO_SHORT = 1
 
 
-def bench(question: Question, options: Options, progress: Progress = lambda _text: None) -> Bench:
-    """Measure the strategies of ``options`` on the target of ``question``.
+def bench(
+    question: Question,
+    options: Options,
+    progress: Progress = lambda _text: None,
+    server: runner.Server | None = None,
+) -> Bench:
+    """Measure the strategies of ``options`` on the target of ``question``, in forks of ``server`` or of a new one.
 
     Failures of the user's code, the time limit and Ctrl-C end as results and as ``ended``, never as an exception.
     """
+    if server is None:
+        # How its threads wait for work is a part of the times, so it has no variables that the user has not set.
+        with runner.Server(variables={}) as server:
+            return bench(question, options, progress, server)
+    session = _Session(question, options, progress, server)
     started = time.monotonic()
     ended = ""
-    with (
-        tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder,
-        # How its threads wait for work is a part of the times, so it has no variables that the user has not set.
-        runner.Server(variables={}) as server,
-    ):
-        session = _Session(question, options, progress, server)
+    with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
         try:
             for number, strategy in enumerate(options.strategies, 1):
                 session.measure(strategy, Path(folder), options.strategies[number:])

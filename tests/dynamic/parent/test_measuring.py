@@ -54,7 +54,8 @@ def test_a_worker_that_cannot_be_started_is_told(tmp_path: Path, monkeypatch: py
     file.write_text("import torch\n\n\ndef graphdoctor_target():\n    return torch.sin, (torch.ones(3),)\n")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     question = Question(file, tmp_path)
-    (measured,) = bench(question, Options(("eager",), "eager", seconds=0.1)).results
+    with Server() as server:
+        (measured,) = bench(question, Options(("eager",), "eager", seconds=0.1), server=server).results
+        with pytest.raises(NoAdvice, match="the worker did not start: "):
+            advise(question, server=server)
     assert (measured.status, measured.detail.startswith("the worker did not start: ")) == ("failed", True)
-    with Server() as server, pytest.raises(NoAdvice, match="the worker did not start: "):
-        advise(question, server=server)
