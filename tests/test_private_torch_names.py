@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from graphdoctor.lint import catalog
+
 torch = pytest.importorskip("torch")
 
 #: Documented in spite of the name, and used anywhere.
@@ -97,3 +99,9 @@ def test_a_reentrant_checkpoint_asks_what_is_noted() -> None:
         checkpoint(torch.sin, torch.ones(2, requires_grad=True), use_reentrant=True)
         checkpoint(torch.sin, torch.ones(2), use_reentrant=False)
     assert not seen
+
+
+def test_the_functions_of_torch_whose_breaks_a_rule_explains_are_there() -> None:
+    layers = "".join(file.read_text(encoding="utf-8") for file in (Path(torch.__file__).parent / "nn").rglob("*.py"))
+    inside = [name for rule in catalog.rules() for name in rule.inside]
+    assert inside and [name for name in inside if f"def {name}(" not in layers] == []

@@ -21,6 +21,7 @@ from graphdoctor.report.proof import goes_with_breaks, idle, mends
 from graphdoctor.report.wording import (
     advice,
     dropped,
+    enumerated,
     named,
     place,
     plural,
@@ -226,7 +227,7 @@ def _of_change(findings: Iterable[Finding]) -> Action:
     first = same[0]
     files = len({finding.location.path for finding in same})
     fixes = Counter(label(f.fix) for f in same if f.fix is not None and is_offered(f, owner=None))
-    codes = " and ".join(filter(None, [", ".join(sorted({f.rule for f in same})[:-1]), max(f.rule for f in same)]))
+    codes = enumerated(sorted({finding.rule for finding in same}))
     parts = [
         f"{plural(len(same), 'finding')} of {codes} in {plural(files, 'file')}",
         *(plural(count, f"{kind} fix", f"{kind} fixes") for kind, count in fixes.items()),

@@ -78,6 +78,11 @@ def plural(number: int, noun: str, many: str = "") -> str:
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
+def enumerated(parts: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``; empty where there is none."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
 def quoted(text: str) -> list[tuple[str, bool]]:
     """``text`` cut at its backticks; True marks the parts between two of them, which are code."""
     parts = text.split("`")

@@ -55,15 +55,7 @@ def test_a_model_has_the_findings_of_what_it_calls(tmp_path: Path) -> None:
     assert (region.path, region.line, region.is_module, region.functions) == ("second.py", 6, True, 3)
 
 
-def test_a_part_of_another_model_is_no_region(tmp_path: Path) -> None:
-    part = """
-    import torch.nn as nn
-
-    class Part(nn.Module):
-        def forward(self, x):
-            return x.relu()
-    """
-    whole = """
+WHOLE = """
     import torch.nn as nn
     from part import Part
 
@@ -75,7 +67,17 @@ def test_a_part_of_another_model_is_no_region(tmp_path: Path) -> None:
         def forward(self, x):
             return self.part(x)
     """
-    assert list(found(scan(tmp_path, part=part, whole=whole))) == ["Whole"]
+
+
+def test_a_part_of_another_model_is_no_region(tmp_path: Path) -> None:
+    part = """
+    import torch.nn as nn
+
+    class Part(nn.Module):
+        def forward(self, x):
+            return x.relu()
+    """
+    assert list(found(scan(tmp_path, part=part, whole=WHOLE))) == ["Whole"]
 
 
 def test_a_part_that_breaks_with_other_arguments_is_kept(tmp_path: Path) -> None:
@@ -92,19 +94,7 @@ def test_a_part_that_breaks_with_other_arguments_is_kept(tmp_path: Path) -> None
                 print("loud")
             return x.relu()
     """
-    whole = """
-    import torch.nn as nn
-    from part import Part
-
-    class Whole(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.part = Part()
-
-        def forward(self, x):
-            return self.part(x)
-    """
-    regions = found(scan(tmp_path, part=part, whole=whole))
+    regions = found(scan(tmp_path, part=part, whole=WHOLE))
     assert {name: len(one.findings) for name, one in regions.items()} == {"Part": 1, "Whole": 0}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.report.wording import plural
+from graphdoctor.report.wording import enumerated, plural
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis, Finding, Region
@@ -45,8 +45,7 @@ class Affected:
             return f"it calls `{self.region.host}`, so it is code around a model: compile the models that it calls"
         if not self.under:
             return ""
-        names = " and ".join(filter(None, [", ".join(self.under[:-1]), self.under[-1]]))
-        return f"in code that {names} runs, too" if len(self.under) == 1 else f"in code that {names} run, too"
+        return f"in code that {enumerated(self.under)} {'runs' if len(self.under) == 1 else 'run'}, too"
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ class Overview:
         others = "other " if self.affected else ""
         names = [region.name for region in self.clean]
         names += [f"{self.clean_more:,} more"] if self.clean_more else []
-        listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-        return f"No break is predicted in the code of {plural(number, others + 'model')}: {listed}."
+        return f"No break is predicted in the code of {plural(number, others + 'model')}: {enumerated(names)}."
 
 
 def overview(diagnosis: Diagnosis) -> Overview | None:
@@ -104,11 +102,10 @@ def affected(diagnosis: Diagnosis) -> list[Affected]:
 
 def _with_others(rows: Iterable[Affected]) -> Iterator[Affected]:
     """``rows``, of which those say so that come after models with the same findings."""
-    first: dict[str, str] = {}
+    first: dict[str, Region] = {}
     for row in rows:
-        holders = dict.fromkeys(first.setdefault(finding.fingerprint, row.title) for finding in row.findings)
-        names = tuple(title.partition(" (")[0] for title in holders)
-        yield row if row.title in holders else replace(row, under=names)
+        holders = dict.fromkeys(first.setdefault(finding.fingerprint, row.region) for finding in row.findings)
+        yield row if row.region in holders else replace(row, under=tuple(region.name for region in holders))
 
 
 def _order(row: Affected) -> tuple[bool, int, int, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.model.labels import is_offered, label
 from graphdoctor.report.escaping import one_line
 from graphdoctor.report.excerpt import marked_line
-from graphdoctor.report.wording import plural
+from graphdoctor.report.wording import enumerated, plural
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
@@ -59,10 +59,9 @@ def others(alike: Sequence[Finding]) -> str:
 
 def _lines(lines: Sequence[int]) -> str:
     each = [str(line) for line in dict.fromkeys(lines)]
-    listed = " and ".join(filter(None, [", ".join(each[:-1]), each[-1]]))
     # Several findings may stand on one line.
     twice = f" ({plural(len(lines), 'place')})" if len(each) < len(lines) else ""
-    return f"line{'s' if len(each) > 1 else ''} {listed}{twice}"
+    return f"line{'s' if len(each) > 1 else ''} {enumerated(each)}{twice}"
 
 
 def code_at(finding: Finding) -> str:

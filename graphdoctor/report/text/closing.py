@@ -107,4 +107,4 @@ def _counted(found: Sequence[Finding]) -> str:
     """``5 errors, 1 warning and 2 notes``; counts of zero are left out."""
     numbers: Counter[str] = Counter(finding.severity for finding in found)
     parts = [plural(numbers[key], noun) for key, noun in wording.SEVERITIES.items() if numbers[key]]
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+    return wording.enumerated(parts)
