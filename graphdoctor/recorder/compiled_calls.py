@@ -53,8 +53,8 @@ def watch_calls(settings: Settings, trace_file: TraceFile) -> None:
     def watched_compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
         outermost.program_compiles()
         if model is None:
-            decorate = compile_function(None, *args, **kwargs)
-            return functools.wraps(decorate)(lambda function: watched(decorate(function), function))
+            # Not through torch's own decorator, which calls torch.compile again and so would watch a function twice.
+            return lambda function: watched_compile(function, *args, **kwargs)
         return watched(compile_function(model, *args, **kwargs), model)
 
     def watched(compiled: Any, original: Any) -> Any:
