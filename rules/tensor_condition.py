@@ -33,7 +33,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.masked_writes import write_by_mask
-from graphdoctor.fixes.branches.shortcuts import drop_shortcut
+from graphdoctor.fixes.branches.shortcuts import drop_shortcut, keep_mask
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.forms.sorting import sort_by_names, sort_in_graph
@@ -48,6 +48,7 @@ from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.conversions import keep_truth
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
+from graphdoctor.fixes.tensors.masks import write_without_test
 from graphdoctor.fixes.tensors.rounds import first_of_branch, keep_looping, run_all_rounds
 from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor, options, tensor_of
@@ -870,5 +871,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         loop_in_graph,
         python_math,
         drop_shortcut,
+        keep_mask,
         write_by_mask,
+        write_without_test,
     )

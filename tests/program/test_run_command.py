@@ -346,7 +346,11 @@ def test_sitecustomize_of_the_user_runs_too(graphdoctor: Command, tmp_path: Path
     [
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, "train.py was killed (SIGKILL)"),
         ("os.kill(os.getpid(), signal.SIGINT)", 130, "train.py was interrupted (SIGINT)"),
-        (f"sys.excepthook = print\nraise RuntimeError('{OVERWRITTEN}')", 1, f"train.py raised RuntimeError: {OVERWRITTEN}"),
+        (
+            f"sys.excepthook = print\nraise RuntimeError('{OVERWRITTEN}')",
+            1,
+            f"train.py raised RuntimeError: {OVERWRITTEN}",
+        ),
         ("os._exit(3)", 3, "train.py ended with exit code 3"),
     ],
 )

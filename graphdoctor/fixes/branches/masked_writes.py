@@ -34,7 +34,7 @@ _COPY = (
 def write_by_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """The branch goes, and what it writes by the mask stays. Raises Refuse where it does not fit."""
     branch = branch_of(hit.place, editor)
-    mask = _selected(branch.test) if isinstance(branch, cst.If) else None
+    mask = selected(branch.test) if isinstance(branch, cst.If) else None
     if not isinstance(branch, cst.If) or mask is None or branch.orelse is not None:
         return Refusal("No branch tests whether a mask selects anything.")
     if editor.code(branch).startswith("elif"):
@@ -80,7 +80,7 @@ def _write_rows(branch: cst.If, mask: cst.BaseExpression, editor: Editor) -> Fix
     *helpers, last = statements(branch.body)
     assert isinstance(last, cst.Assign) and isinstance(last.targets[0].target, cst.Subscript)
     target = last.targets[0].target
-    if len(last.targets) != 1 or not _is_by(target, mask) or not _is_mask(mask, editor):
+    if len(last.targets) != 1 or not is_by(target, mask) or not is_mask(mask, editor):
         raise Refuse("the branch does more than write rows where its mask is true")
     if len(target.slice) != 1 or not isinstance(target.value, cst.Name):
         raise Refuse("what is written to is no plain name")
@@ -119,7 +119,7 @@ def _over(mask: cst.BaseExpression, written: cst.BaseExpression, rows: cst.BaseE
     return f"{code}[...{', None' * (ndim - by)}]" if ndim > by else editor.code(mask)
 
 
-def _selected(test: cst.BaseExpression) -> cst.BaseExpression | None:
+def selected(test: cst.BaseExpression) -> cst.BaseExpression | None:
     """The mask of which ``test`` asks whether it is true anywhere: ``m.any()``, ``m.sum() > 0``, ``not k.all()``."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         kept = _reduced(test.expression, "all")
@@ -150,7 +150,7 @@ def _written(statement: cst.CSTNode, mask: cst.BaseExpression, editor: Editor) -
     """The name of the tensor that ``statement`` writes a number to where ``mask`` is true. Raises Refuse."""
     if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
         target, value = statement.targets[0].target, statement.value
-        if isinstance(target, cst.Subscript) and _is_by(target, mask) and _is_mask(mask, editor):
+        if isinstance(target, cst.Subscript) and is_by(target, mask) and is_mask(mask, editor):
             return _checked(target.value, value, editor)
     call = statement.value if isinstance(statement, cst.Expr) else None
     if isinstance(call, cst.Call) and called(call) == "masked_fill_" and isinstance(call.func, cst.Attribute):
@@ -176,7 +176,7 @@ def _is_limit(value: cst.BaseExpression) -> bool:
     return isinstance(owner, cst.Call) and called(owner) in ("finfo", "iinfo")
 
 
-def _is_by(target: cst.Subscript, mask: cst.BaseExpression) -> bool:
+def is_by(target: cst.Subscript, mask: cst.BaseExpression) -> bool:
     """Whether ``target`` is ``y[m]``, or has slices of everything beside the mask."""
     indices = [e.slice for e in target.slice if not _is_everything(e.slice)]
     return len(indices) == 1 and isinstance(indices[0], cst.Index) and _same(indices[0].value, mask)
@@ -193,7 +193,7 @@ def _same(one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
     return plain.deep_equals(wanted)
 
 
-def _is_mask(node: cst.BaseExpression, editor: Editor) -> bool:
+def is_mask(node: cst.BaseExpression, editor: Editor) -> bool:
     """Whether ``node`` is a tensor of bools: one of numbers is a list of positions."""
     inner = node.expression if isinstance(node, cst.UnaryOperation) else node
     return all(isinstance(option, Tensor) and option.dtype == "bool" for option in options(editor.value(inner)))

@@ -1,7 +1,7 @@
-"""An early return where a selection is empty, or where all is selected: the code after it does the same.
+"""Less work where a selection is empty, or where all is selected: the other code does the same there.
 
 ``if len(found) == 0: return x.new_zeros(0, 2)`` and, before ``x[mask]``, ``if mask.all(): return x`` save work, and ask
-data. They are removed where the code after them works on what they tested.
+data. They are removed where the code after them works on what they tested. So is what drops a mask that masks nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.branches import branch_arms
+from graphdoctor.fixes.branches.masked_writes import is_mask, selected
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -20,6 +21,11 @@ from graphdoctor.syntax.walk import walk
 #: Operations that need one element at least.
 _REDUCTIONS = words("amax amin aminmax argmax argmin cross_entropy max mean median min nanmean std var")
 _COUNTS = words("len numel size sum")
+_KEPT = (
+    "The mask is applied in each call. Where it is the same for all elements, the code without a mask ran: it may "
+    "round otherwise, and a mask that means the opposite gives another result."
+)
+NO_MASK = Refusal("This does not drop a mask that masks nothing.")
 NO_SHORTCUT = Refusal("This is no early return for an empty selection.")
 
 
@@ -47,6 +53,42 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     case = f"`{mask.value}` is empty" if counted is not None else f"all of `{mask.value}` is equal"
     reason = f"Where {case}, the result is that of the code after the early return, which may be another one."
     return FixPlan((editor.delete(branch),), "unsafe", reason, known=("zero_gradients",))
+
+
+def keep_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """A mask that is dropped where it masks nothing is kept. Raises Refuse where it does not fit.
+
+    ``if not m.any(): m = None`` goes; ``if e.any(): m = e`` becomes ``m = e``, and ``m if m.any() else None`` ``m``.
+    """
+    choice = next((n for n in editor.ancestors(hit.place) if isinstance(n, (cst.If, cst.IfExp))), None)
+    if choice is None or hit.place not in set(walk(choice.test)):
+        return NO_MASK
+    if isinstance(choice, cst.IfExp):
+        sides = (choice.body, choice.orelse)
+        mask = next((side for side in sides if not _is_none(side)), None)
+        where = _mask(choice.test) if _is_none(choice.body) else selected(choice.test)
+        if mask is None or where is None or not any(map(_is_none, sides)) or not where.deep_equals(mask):
+            return NO_MASK
+        edit = editor.replace(choice, editor.code(mask))
+    else:
+        (*others, assign) = branch_arms.statements(choice.body)
+        if others or choice.orelse is not None or not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
+            return NO_MASK
+        dropped, mask = _mask(choice.test), assign.value
+        if dropped is not None and _is_none(assign.value) and dropped.deep_equals(assign.targets[0].target):
+            mask, edit = dropped, editor.delete(choice)
+        elif (kept := selected(choice.test)) is not None and kept.deep_equals(mask):
+            indent = editor.indent_of(choice)
+            edit = editor.replace(choice, editor.lines(indent, editor.dedented(assign, indent)))
+        else:
+            return NO_MASK
+    if not is_mask(mask, editor):
+        raise Refuse(f"`{editor.code(mask)}` is not shown to be a mask")
+    return FixPlan((edit,), "unsafe", _KEPT, known=("zero_gradients",))
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
 
 
 def _operations_after(

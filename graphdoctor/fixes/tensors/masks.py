@@ -10,7 +10,10 @@ from graphdoctor.fixes.analysis.conditions import receiver
 from graphdoctor.fixes.analysis.mask_shape import spread
 from graphdoctor.fixes.analysis.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
 from graphdoctor.fixes.analysis.uses import uses
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.branch_arms import statements
 from graphdoctor.fixes.branches.finite_gradients import is_root
+from graphdoctor.fixes.branches.masked_writes import is_by, is_mask, selected
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
@@ -47,8 +50,7 @@ def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     is_nested = isinstance(target, cst.Subscript) and any(hit.place in set(walk(part)) for part in target.slice)
     if not isinstance(target, cst.Subscript) or not is_place or is_nested:
         return Refusal("What the mask selects is not written back to where it came from.")
-    mask = _mask(target)
-    text = written_back(statement, target, spread(mask, target.value, hit, editor), editor)
+    text = written_back(statement, target, _condition(target, hit, editor), editor)
     edits = (*editor.torch_import(statement), editor.replace(statement, text))
     return FixPlan(edits, "unsafe", element_reason(statement.value))
 
@@ -65,6 +67,43 @@ def written_back(statement: cst.Assign | cst.AugAssign, target: cst.Subscript, c
             raise Refuse("what is selected is written back with an operator that has no plain form")
         value = f"{place} {_OPERATORS[type(statement.operator)]} {_in_parentheses(statement.value, value)}"
     return f"{place}.copy_(torch.where({condition}, {_of_copy(value, target.value)}, {place}))"
+
+
+def write_without_test(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if m.any(): y[m] = f(x[m])`` becomes ``y.copy_(torch.where(m, f(x), y))``. Raises Refuse where it does not fit.
+
+    Where the mask selects nothing, this writes what is there.
+    """
+    branch = branch_of(hit.place, editor)
+    mask = selected(branch.test) if isinstance(branch, cst.If) else None
+    if not isinstance(branch, cst.If) or mask is None or branch.orelse is not None:
+        return Refusal("No branch tests whether a mask selects anything.")
+    if editor.code(branch).startswith("elif") or not is_mask(mask, editor):
+        return Refusal("The branch is one of several.")
+    lines = [text for _, text in editor.module.comments(branch)]
+    values: list[cst.BaseExpression] = []
+    written: set[str] = set()
+    for statement in statements(branch.body):
+        target = _target_by(mask, statement)
+        if not isinstance(statement, (cst.Assign, cst.AugAssign)) or target is None or names(mask) & written:
+            raise Refuse("the branch does more than write what its mask selects where the mask is true")
+        lines.append(written_back(statement, target, _condition(target, hit, editor), editor))
+        values.append(statement.value)
+        written |= names(target.value)
+    edits = (*editor.torch_import(branch), editor.replace(branch, editor.lines(editor.indent_of(branch), *lines)))
+    return FixPlan(edits, "unsafe", element_reason(*values), known=("zero_gradients",))
+
+
+def _target_by(mask: cst.BaseExpression, statement: cst.CSTNode) -> cst.Subscript | None:
+    """``y[m]``, or ``y[..., m]``, of a statement that writes to it."""
+    target: cst.CSTNode | None = None
+    if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0].target
+    elif isinstance(statement, cst.AugAssign):
+        target = statement.target
+    if not isinstance(target, cst.Subscript) or not isinstance(target.value, (cst.Name, cst.Attribute)):
+        return None
+    return target if is_by(target, mask) else None
 
 
 def _of_copy(value: str, place: cst.BaseExpression) -> str:
@@ -185,6 +224,14 @@ def _reduction(read: cst.CSTNode, editor: Editor) -> cst.Call:
     return call
 
 
+def _condition(target: cst.Subscript, hit: Hit, editor: Editor) -> str:
+    """The mask of ``y[m]`` and ``y[..., m]`` as ``torch.where`` takes it, which lines up the last dimensions."""
+    first = target.slice[0].slice
+    if len(target.slice) == 2 and isinstance(first, cst.Index) and isinstance(first.value, cst.Ellipsis):
+        return editor.code(_mask(target.with_changes(slice=target.slice[1:])))
+    return spread(_mask(target), target.value, hit, editor)
+
+
 def _mask(node: cst.Subscript) -> cst.BaseExpression:
     index = node.slice[0].slice
     if len(node.slice) != 1 or not isinstance(index, cst.Index) or index.star is not None:
@@ -263,10 +310,11 @@ def _in_parentheses(node: cst.BaseExpression, text: str) -> str:
     return text if is_tight else f"({text})"
 
 
-def element_reason(value: cst.BaseExpression) -> str:
+def element_reason(*values: cst.BaseExpression) -> str:
     """Why ``written_back`` keeps the results, and where gradients may become NaN."""
-    hazards = [called(c) for c in calls(value) if called(c) in HAZARDS]
-    hazards += ["division" for n in walk(value) if isinstance(n, cst.Divide)]
-    hazards += ["power" for n in walk(value) if isinstance(n, cst.BinaryOperation) and is_root(n)]
+    hazards = [called(c) for value in values for c in calls(value) if called(c) in HAZARDS]
+    nodes = [n for value in values for n in walk(value)]
+    hazards += ["division" for n in nodes if isinstance(n, cst.Divide)]
+    hazards += ["power" for n in nodes if isinstance(n, cst.BinaryOperation) and is_root(n)]
     text = "The value is computed for all elements and kept where the mask is true."
     return f"{text} `{hazards[0]}` outside the mask can make gradients NaN." if hazards else text

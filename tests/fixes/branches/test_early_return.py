@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.early_return import choose_at_the_end, write_by_choice
-from graphdoctor.fixes.branches.shortcuts import drop_shortcut
+from graphdoctor.fixes.branches.shortcuts import NO_MASK, drop_shortcut, keep_mask
 from graphdoctor.fixes.core.errors import Refuse
 
 HEAD = "import torch\n\n\ndef f(x: torch.Tensor, flag=True):\n"
@@ -105,6 +105,41 @@ def test_a_shortcut_goes(make: Any, runner: Any, name: str) -> None:
     assert "if" not in after
     for x in (torch.tensor([0.7, 0.9]), torch.tensor([0.1, 0.7]), torch.tensor([0.1, 0.2])):
         torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x), rtol=0, atol=0)
+
+
+MASKS = {
+    "where it masks nothing": "m = x.eq(0)\nif not m.any():\n    m = None\nreturn x if m is None else x.masked_fill(m, 2)",
+    "where it keeps all": "m = x > 0\nif bool(m.all()):\n    m = None\nreturn x * 2 if m is None else x * 2 * m",
+    "only where it masks": "m = None\nif x.eq(0).any():\n    m = x.eq(0)\nreturn x if m is None else x.masked_fill(m, 2)",
+    "as an argument": "m = x.eq(0)\nn = m if m.any() else None\nreturn x if n is None else x.masked_fill(n, 2)",
+    "as the other side": "m = x > 0\nn = None if m.all() else m\nreturn x if n is None else x * n",
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_mask_is_kept_where_it_masks_nothing(make: Any, runner: Any, name: str) -> None:
+    import torch
+
+    source = source_of(MASKS[name])
+    after = make(source, cst.Call, "all(" if "all(" in source else "any(").after(keep_mask)
+    assert "all(" not in after and "any(" not in after
+    for x in (torch.tensor([0.0, 0.9]), torch.tensor([0.1, 0.7])):
+        torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "m = x.eq(0)\nif m.any():\n    m = None\nreturn m",
+        "m = x.eq(0)\nif not m.any():\n    m = None\nelse:\n    x = x + 1\nreturn m, x",
+        "m = x.eq(0)\nif not m.any():\n    m = None\n    x = x + 1\nreturn m, x",
+        "m = x.eq(0)\nreturn (m if m.any() else x)",
+        "m = x.eq(0)\nreturn (x if m.any() else None)",
+        "m = x.eq(0)\nn = x\nif not m.any():\n    n = None\nreturn n",
+    ],
+)
+def test_what_drops_no_mask_stays(make: Any, body: str) -> None:
+    assert make(source_of(body), cst.Call, "any(").run(keep_mask) == NO_MASK
 
 
 #: A module whose buffers the first call sets up.

@@ -9,6 +9,7 @@ import pytest
 
 from graphdoctor.fixes.branches.masked_writes import write_by_mask
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.tensors.masks import write_without_test
 from graphdoctor.static.rule import Refusal
 
 MARKS = {"any": "any(", "all": "all(", "sum": "sum("}
@@ -43,6 +44,47 @@ def test_the_same_is_written_without_asking(make: Any, runner: Any, name: str) -
         torch.testing.assert_close(runner.eager(after, x.clone(), torch.ones(3)), expected, equal_nan=True)
     result = runner.compiled(after, x.clone(), torch.ones(3), fullgraph=True)
     torch.testing.assert_close(result.value, expected, rtol=0, atol=0)
+
+
+SELECTED = {
+    "the same elements of another": "m = x > 0.5\nif m.any():\n    y[m] = x[m] * 2\nreturn y",
+    "the mask in place": "if torch.isnan(x).any():\n    x[torch.isnan(x)] = y[torch.isnan(x)]\nreturn x",
+    "its opposite": "keep = x <= 0.5\nif not keep.all():\n    y[~keep] += x[~keep]\nreturn y",
+    "the last dimensions": (
+        "m = x > 0.5\nz = torch.stack([y, y])\nif torch.any(m):\n    z[..., m] = z[..., m].exp()\n    z[..., m] -= z[..., m] + 1\n"
+        "return z"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SELECTED)
+def test_what_the_mask_selects_is_written_without_asking(make: Any, runner: Any, name: str) -> None:
+    import torch
+
+    source = source_of(SELECTED[name])
+    mark = next(mark for mark in MARKS.values() if mark in source)
+    after = make(source, cst.Call, mark).after(write_without_test)
+    assert "if" not in after
+    for values in ([0.1, 0.7, float("nan")], [0.1, 0.2, 0.3], [0.7, 0.8, 0.9]):
+        x = torch.tensor(values)
+        expected = runner.eager(source, x.clone(), torch.ones(3))
+        torch.testing.assert_close(runner.eager(after, x.clone(), torch.ones(3)), expected, equal_nan=True)
+    result = runner.compiled(after, x.clone(), torch.ones(3), fullgraph=True)
+    torch.testing.assert_close(result.value, expected)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "m = x > 0.5\nif m.any():\n    y[m] = x[m]\n    y = y + 1\nreturn y",
+        "m = x > 0.5\nif m.any():\n    y[x > 0] = x[x > 0]\nreturn y",
+        "if (x > 0).any():\n    x[x > 0] = y[x > 0]\n    x[x > 0] = y[x > 0]\nreturn x",
+    ],
+)
+def test_a_branch_that_does_more_stays(make: Any, body: str) -> None:
+    more = "the branch does more than write what its mask selects where the mask is true"
+    with pytest.raises(Refuse, match=more):
+        make(source_of(body), cst.Call, "any(").run(write_without_test)
 
 
 #: A multimodal model puts features where its placeholders are.
@@ -163,3 +205,4 @@ def test_one_of_several_branches_stays(make: Any) -> None:
     body = "m = x > 0.5\nif y.sum() > 9:\n    y = y + 1\nelif m.any():\n    y[m] = 0.0\nreturn y"
     refusal = make(source_of(body), cst.Call, "m.any(").run(write_by_mask)
     assert isinstance(refusal, Refusal) and refusal.reason == "The branch is one of several."
+    assert make(source_of(body), cst.Call, "m.any(").run(write_without_test) == refusal

@@ -19,7 +19,7 @@ from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.counters import count_in_buffer
 from graphdoctor.fixes.branches.init_flags import take_as_set
-from graphdoctor.fixes.branches.shortcuts import drop_shortcut
+from graphdoctor.fixes.branches.shortcuts import drop_shortcut, keep_mask
 from graphdoctor.fixes.loops.layer_drop import skip_layer
 from graphdoctor.fixes.loops.while_loop import loop_in_graph
 from graphdoctor.fixes.tensors.conversions import keep_tensor
@@ -56,7 +56,10 @@ TABLE: list[Row] = [
      "`g(torch.rand(2))` draws random numbers, which a side may not."),
     (choose_with_cond, "if x.sum() > 0:\n    y = super().g(x)\nelse:\n    y = g(x)", IF, BOOL,
      "`super().g(x)` calls `super()`, which a function inside may not."),
-    # Early returns for what is empty.
+    # Early returns for what is empty, and masks that mask nothing.
+    (keep_mask, "y = len(x)\nreturn y", CALL, UNKNOWN, "This does not drop a mask that masks nothing."),
+    (keep_mask, "m = x * 2\nif not m.any():\n    m = None\nreturn m", (cst.Call, "any("), UNKNOWN,
+     "`m` is not shown to be a mask."),
     (drop_shortcut, "y = len(x)\nreturn y", CALL, UNKNOWN, "No branch tests how much is selected."),
     (drop_shortcut, "if x.sum() > 0:\n    return x\nreturn y", CALL, UNKNOWN,
      "This is no early return for an empty selection."),
