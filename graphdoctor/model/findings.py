@@ -252,5 +252,5 @@ class Diagnosis:
     texts: Mapping[str, str] = field(default_factory=dict)
     #: What the command writes that applies the fixes a run has tried, as one patch. Not part of it either.
     patch: str = ""
-    #: The file with the saved call of a program on which its fixes were tried. Not part of it either.
-    sample: str = ""
+    #: The files with the saved calls of a program on which its fixes were tried. Not part of it either.
+    samples: tuple[str, ...] = ()

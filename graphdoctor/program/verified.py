@@ -1,7 +1,8 @@
-"""Proves the fixes of a program's report on the first call that its recording saved."""
+"""Proves the fixes of a program's report on the first calls that its recording saved, each on those that reach it."""
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from graphdoctor.lint import catalog
 from graphdoctor.model.findings import Diagnosis, Finding, Summary
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.program.samples import Saved
+from graphdoctor.program.several_calls import OnCall, together
+from graphdoctor.report.wording import enumerated
 from graphdoctor.scan.copies import Copies
 from graphdoctor.source.files import text_of
 
@@ -25,37 +28,49 @@ from graphdoctor.source.files import text_of
 def verified(
     diagnosis: Diagnosis, calls: Sequence[Saved], why_none: Sequence[str], timeout: float, progress: runner.Progress
 ) -> Diagnosis:
-    """``diagnosis`` with the grades of its fixes on one of ``calls``, or with a note with the reason.
+    """``diagnosis`` with the grades of its fixes on those of ``calls`` that reach them, or with a note with the reason.
 
-    ``why_none`` says why no call was saved.
+    ``why_none`` says why no call was saved. The runs of one call with fixes take at most ``timeout`` seconds.
     """
-    if not any(finding.fix and finding.fix.edits for finding in diagnosis.findings):
+    fixable = [finding for finding in diagnosis.findings if finding.fix is not None and finding.fix.edits]
+    if not fixable:
         return _noted(diagnosis, "--verify: there is no fix to verify")
     if not calls:
         return _noted(diagnosis, f"fixes not verified: {'; '.join(why_none)}")
     files = _files(diagnosis)
+    texts = {path: text_of(file) for path, file in files.items()}
     temporary = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
+    proofs: list[OnCall] = []
     with temporary as folder, runner.Server() as server:
+        runs = _Runs(diagnosis, calls, timeout, Path(folder), progress, server)
         try:
-            call = _best(diagnosis, calls, timeout, Path(folder), progress, server)
-            failed = next((run for run in call.runs if run.outcome != "ok"), None)
-            if failed is not None:
-                reason = failed.detail or failed.outcome
-                return _noted(diagnosis, f"fixes not verified: the saved call of {call.saved.name} fails: {reason}")
-            texts = {path: text_of(file) for path, file in files.items()}
-            copies = Copies(call.request, files, progress, server)
-            here = _as_in(call.runs, diagnosis.findings)
-            proof = verify(here, texts, call.runs, copies, each=False, seconds=timeout)
+            while call := runs.best([f for f in fixable if not any(f.fingerprint in p.broke for p in proofs)]):
+                failed = next((run for run in call.runs if run.outcome != "ok"), None)
+                if failed is not None:
+                    reason = failed.detail or failed.outcome
+                    diagnosis = _noted(
+                        diagnosis, f"fixes not verified: the saved call of {call.saved.name} fails: {reason}"
+                    )
+                    break
+                copies = Copies(call.request, files, progress, server)
+                here = runs.without_others(call, _as_in(call.runs, diagnosis.findings))
+                result = verify(here, texts, call.runs, copies, each=False, seconds=timeout)
+                if result is None:
+                    break
+                broke = frozenset(finding.fingerprint for finding in here if _broke(finding))
+                proofs.append(OnCall(call.saved, result, broke, tuple(call.runs)))
         except runner.NotStarted as error:
-            return _noted(diagnosis, f"fixes not verified: {error}")
-    if proof is None:
+            diagnosis = _noted(diagnosis, f"fixes not verified: {error}")
+    if not proofs:
         return diagnosis
-    notes = [f"fixes verified on the saved first call of {call.saved.name}"]
-    notes += dict.fromkeys(line for run in call.runs for line in run.left_out)
+    proof = together(proofs)
+    notes = [f"fixes verified on the saved first call of {enumerated([proof.call.name for proof in proofs])}"]
+    notes += dict.fromkeys(line for proof in proofs for run in proof.runs for line in run.left_out)
     graded = zip(diagnosis.findings, proof.findings, strict=True)
     findings = [replace(found, fix=proved.fix) for found, proved in graded]
     ranked = rank(with_fixes(findings, proof.passed, of_varying(catalog.rules())))
-    proved = replace(diagnosis, findings=ranked, verification=proof.verification, sample=call.saved.as_named)
+    samples = tuple(proof.call.as_named for proof in proofs)
+    proved = replace(diagnosis, findings=ranked, verification=proof.verification, samples=samples)
     return _noted(replace(proved, summary=_counted(proved)), *notes)
 
 
@@ -76,42 +91,70 @@ class _Call:
     runs: tuple[DynamicRun, ...]
 
 
-def _best(
-    diagnosis: Diagnosis,
-    calls: Sequence[Saved],
-    timeout: float,
-    folder: Path,
-    progress: runner.Progress,
-    server: runner.Server,
-) -> _Call:
-    """The first of ``calls`` in which most of the findings with a fix break, or the first one where none does.
+class _Runs:
+    """Runs the saved calls as they are, each at most once and only when it is needed."""
 
-    Raises NotStarted.
-    """
-    fixable = [f for f in diagnosis.findings if f.fix is not None and f.fix.edits]
-    wanted = sum(_broke(finding) for finding in fixable)
-    watched = tuple(str(file.resolve()) for file in _files(diagnosis).values())
-    best, most = None, -1
-    for number, saved in enumerate(calls):
+    def __init__(
+        self,
+        diagnosis: Diagnosis,
+        calls: Sequence[Saved],
+        timeout: float,
+        folder: Path,
+        progress: runner.Progress,
+        server: runner.Server,
+    ) -> None:
+        self._root, self._findings = Path(diagnosis.root), diagnosis.findings
+        self._watched = tuple(str(file.resolve()) for file in _files(diagnosis).values())
+        self._calls = calls
+        self._given: list[Saved] = []
+        self._ran: dict[Saved, _Call] = {}
+        self._timeout, self._folder, self._progress, self._server = timeout, folder, progress, server
+
+    def best(self, findings: Sequence[Finding]) -> _Call | None:
+        """Of the calls not given yet, the first one in which most of ``findings`` break.
+
+        None where none breaks in any; but at first the first call then. Raises NotStarted.
+        """
+        wanted = sum(map(_broke, findings))
+        best, most = None, 0 if self._given else -1
+        for saved in self._calls if wanted or not self._given else ():
+            call = self._run(saved)
+            broken = sum(_broke(finding) for finding in _as_in(call.runs, findings))
+            if broken > most and saved not in self._given:
+                best, most = call, broken
+            if most == wanted:
+                break
+        if best is not None:
+            self._given.append(best.saved)
+        return best
+
+    def without_others(self, call: _Call, findings: Sequence[Finding]) -> list[Finding]:
+        """``findings`` as they are in ``call``, without the fixes of those that break in other calls only."""
+        others = [_as_in(one.runs, self._findings) for one in self._ran.values() if one is not call]
+        elsewhere = {found.fingerprint for found in itertools.chain(*others) if _broke(found)}
+        return [
+            replace(found, fix=None) if found.fingerprint in elsewhere and not _broke(found) else found
+            for found in findings
+        ]
+
+    def _run(self, saved: Saved) -> _Call:
+        if saved in self._ran:
+            return self._ran[saved]
+        reference = self._folder / str(len(self._ran))
+        reference.mkdir()
         request = RunRequest(
             file=saved.file.resolve(),
-            root=Path(diagnosis.root),
-            watch=watched,
+            root=self._root,
+            watch=self._watched,
             mode="train" if saved.training else "eval",
-            timeout=timeout,
-            reference=folder / str(number),
+            timeout=self._timeout,
+            reference=reference,
             recompiles=False,
             deeper=False,
         )
-        (folder / str(number)).mkdir()
-        request, found = device_choice.run(request, progress, server)
-        broken = sum(_broke(finding) for finding in _as_in(found.runs, fixable))
-        if broken > most:
-            best, most = _Call(saved, request, tuple(found.runs)), broken
-        if most == wanted:
-            break
-    assert best is not None, "there is a call"
-    return best
+        request, found = device_choice.run(request, self._progress, self._server)
+        self._ran[saved] = _Call(saved, request, tuple(found.runs))
+        return self._ran[saved]
 
 
 def _broke(finding: Finding) -> bool:

@@ -323,15 +323,17 @@ def through_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
     words = _words(diagnosis)
     if words[:2] != ["graphdoctor", "run"]:
         return ""
+    saved = words[words.index("--save-sample") + 1] if "--save-sample" in words[:-1] else ""
     write = ["graphdoctor", "fix", *(["--unsafe-fixes"] if unsafe else [])]
-    if "--save-sample" in words[:-1]:
-        return shlex.join([*write, diagnosis.sample or words[words.index("--save-sample") + 1]])
+    writes = [shlex.join([*write, sample]) for sample in diagnosis.samples or [saved or _SAMPLE]]
+    if saved:
+        return "; ".join(writes)
     # What follows is the program's, so the first one is meant.
     rest = words[2:]
     if "--verify" in rest:
         rest.remove("--verify")
     save = ["graphdoctor", "run", "--save-sample", _SAMPLE]
-    return f"{shlex.join([*save, *rest])}; {shlex.join([*write, diagnosis.sample or _SAMPLE])}"
+    return "; ".join([shlex.join([*save, *rest]), *writes])
 
 
 def again(diagnosis: Diagnosis) -> str:

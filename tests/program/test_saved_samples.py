@@ -169,7 +169,7 @@ def test_samples_break_where_their_program_does_and_fixes_are_proved_on_them(
     assert ran["findings"][0]["fix"]["grade"] == "general"
     assert ran["verification"]["breaks"] == 0
     assert ran["verification"]["numerics"]["equal"] is True
-    assert "fixes verified on the saved first call of Net" in ran["notes"]
+    assert "fixes verified on the saved first call of Net and start" in ran["notes"]
     again = []
     for sample in ("samples/first.py", "samples/first_2.py"):
         again += places(report(graphdoctor("scan", sample, "--quick", "--mode", "eval", *options, cwd=tmp_path), file))
@@ -209,7 +209,10 @@ def test_fixes_are_proved_on_the_call_that_reaches_them(graphdoctor: Command, tm
 
 
 def test_what_a_saved_call_does_not_reach_is_not_verified(graphdoctor: Command, tmp_path: Path) -> None:
-    project(tmp_path, TWO.replace("return x.sin()", "print(x.shape)\n        return x.sin()"))
+    later = "    def forward(self, x, later=False):\n        if later and x.max() < 9:"
+    text = TWO.replace("return x.sin()", "print(x.shape)\n        return x.sin()")
+    text = text.replace("    def forward(self, x):\n        if x.sum() > 0:", later)
+    project(tmp_path, f"{text}second(torch.rand(3), later=True)\n")
     done = graphdoctor("run", "--verify", "--output-format", "json", "train.py", cwd=tmp_path)
     found = {finding["rule"]: finding["fix"] for finding in json.loads(done.stderr)["findings"]}
     assert found["GD101"]["verified"] is True

@@ -15,6 +15,9 @@ from graphdoctor.model.labels import sets_for_process
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.syntax.branches import BOTH
 
+#: The doubt about a fix that the run did not reach.
+NOT_RUN = "its line did not run"
+
 
 @dataclass(frozen=True)
 class Results:
@@ -89,7 +92,7 @@ def _doubts(found: Finding, results: Results, grade: Grade) -> Iterable[str]:
     elif results.still_breaks(found):
         yield "its line still breaks"
     if not results.has_run(found):
-        yield "its line did not run"
+        yield NOT_RUN
     known = found.fix.known if found.fix is not None else ()
     if "compile" in known:
         yield "what it leaves out under compile may be more than output"

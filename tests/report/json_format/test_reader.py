@@ -27,7 +27,7 @@ def changed(diagnosis: Diagnosis, *keys: Any, value: Any) -> str:
 def test_what_was_written_is_read_back(name: str, request: pytest.FixtureRequest) -> None:
     diagnosis: Diagnosis = request.getfixturevalue(name)
     # The folder of the scan is not part of the contract.
-    assert read(writer.render(diagnosis)) == replace(diagnosis, root="", code_url="", patch="", sample="")
+    assert read(writer.render(diagnosis)) == replace(diagnosis, root="", code_url="", patch="", samples=())
 
 
 def test_unknown_fields_are_passed_over(rich: Diagnosis) -> None:

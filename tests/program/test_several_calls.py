@@ -1,0 +1,88 @@
+"""What holds of fixes that were proved on several saved calls of a program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.fixes.verification.verify import Verified
+from graphdoctor.model.findings import Finding, Fix, Location
+from graphdoctor.model.labels import Label, label
+from graphdoctor.model.runs import Dropped, Numerics, Verification
+from graphdoctor.program.samples import Saved
+from graphdoctor.program.several_calls import OnCall, together
+
+FOUND = Finding(
+    "GD201",
+    "tensor-condition",
+    "error",
+    "certain",
+    Location("train.py", 3, 4, 3, 9),
+    "f",
+    "fact",
+    "why",
+    "do",
+    fingerprint="1",
+)
+UNSAFE = Fix("unsafe", "Both sides are computed.", ())
+VERIFIED = replace(UNSAFE, verified=True, grade="general")
+REFUSED = replace(UNSAFE, grade="none")
+NOT_REACHED = replace(UNSAFE, doubts="its line did not run")
+
+
+def on_call(name: str, fix: Fix | None, passes: bool = True, difference: float = 0.0) -> OnCall:
+    found = replace(FOUND, fix=fix)
+    verification = Verification(
+        fixes=(found.fingerprint,),
+        graphs=1,
+        breaks=0 if passes else 1,
+        fullgraph_passes=passes,
+        numerics=Numerics(difference == 0, difference, "1e-5"),
+        grade="general" if passes else "none",
+        detail="Before: 1 graph break.",
+        dropped=(Dropped(found.fingerprint, "the results differ"),) if fix is REFUSED else (),
+    )
+    return OnCall(Saved(Path(f"{name}.py"), name, False), Verified(verification, (found,)), frozenset(), ())
+
+
+@pytest.mark.parametrize(
+    ("fixes", "expected"),
+    [
+        ((VERIFIED, None), "verified"),
+        ((None, VERIFIED), "verified"),
+        ((NOT_REACHED, VERIFIED), "verified"),
+        ((VERIFIED, UNSAFE), "unsafe"),
+        ((VERIFIED, REFUSED), "refused"),
+        ((NOT_REACHED, NOT_REACHED), "unsafe"),
+    ],
+)
+def test_the_worst_of_the_calls_that_reach_a_fix_holds(fixes: tuple[Fix | None, ...], expected: Label) -> None:
+    result = together([on_call(name, fix) for name, fix in zip("ab", fixes, strict=True)])
+    (found,) = result.findings
+    assert found.fix is not None and label(found.fix) == expected
+    refused = expected == "refused"
+    assert result.verification.fixes == (() if refused else (found.fingerprint,))
+    assert [dropped.reason for dropped in result.verification.dropped] == ["the results differ"] * refused
+
+
+def test_all_calls_must_pass() -> None:
+    good, bad = on_call("good", VERIFIED), on_call("bad", VERIFIED, passes=False, difference=0.5)
+    result = together([good, bad]).verification
+    assert (result.graphs, result.breaks, result.fullgraph_passes, result.grade) == (2, 1, False, "none")
+    assert result.numerics == Numerics(False, 0.5, "1e-5")
+    assert result.detail == "good: Before: 1 graph break. bad: Before: 1 graph break."
+    assert together([good]) is good.result
+    unknown = replace(bad.result.verification, numerics=None, fullgraph_passes=None)
+    not_compared = replace(bad, result=replace(bad.result, verification=unknown))
+    result = together([good, not_compared]).verification
+    assert (result.numerics, result.fullgraph_passes) == (None, None)
+
+
+def test_what_passes_in_one_call_and_breaks_in_another_is_not_passed() -> None:
+    first, second = on_call("a", None), on_call("b", None)
+    (found,) = first.result.findings
+    passing = replace(first, result=replace(first.result, passed=frozenset({found.fingerprint})))
+    assert together([passing, second]).passed == {found.fingerprint}
+    assert together([passing, replace(second, broke=frozenset({found.fingerprint}))]).passed == frozenset()
