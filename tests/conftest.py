@@ -5,6 +5,7 @@ from __future__ import annotations
 import compileall
 import contextlib
 import gc
+import importlib.metadata
 import importlib.util
 import os
 import shutil
@@ -181,11 +182,26 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def installed(clone: Path) -> Path:
+def new_environment(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """``new_environment()``: the ``bin`` folder of a fresh environment, which has pip alone."""
+
+    def create() -> Path:
+        environment = tmp_path_factory.mktemp("environment") / "venv"
+        venv.create(environment)
+        # Its own pip is the one from here: installing one takes longer than all the rest.
+        (packages,) = environment.glob("lib/*/site-packages")
+        here = Path(str(importlib.metadata.distribution("pip").locate_file("")))
+        for folder in (here / "pip", *here.glob("pip-*.dist-info")):
+            shutil.copytree(folder, packages / folder.name)
+        return environment / "bin"
+
+    return create
+
+
+@pytest.fixture(scope="session")
+def installed(clone: Path, new_environment: Callable[[], Path]) -> Path:
     """The ``bin`` folder of a fresh environment with ``pip install .`` from a copy of the tree."""
-    environment = clone.parent / "venv"
-    venv.create(environment, with_pip=True)
-    bin_ = environment / "bin"
+    bin_ = new_environment()
     install = [str(bin_ / "python"), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", "."]
     subprocess.run(install, cwd=clone, check=True)
     return bin_

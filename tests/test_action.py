@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
+INSTALL, SCAN, COMMENT, RESULT = "Install graphdoctor", "Scan", "Comment on the pull request", "Result"
 CLEAN = "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
 PRINTS = CLEAN.replace("        return", "        print(x.shape)\n        return")
 OLD = CLEAN.replace("        return", "        if x.sum() > 0:\n            return -x\n        return")
@@ -144,8 +145,29 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *names, *arguments], cwd=folder, check=True, capture_output=True)
 
 
+@pytest.fixture(scope="module")
+def prepared(root: Path, clone: Path, new_environment: Callable[[], Path]) -> Path:
+    """The folder of the Python in which the step of the action installed graphdoctor."""
+    bin_ = new_environment()
+    action = yaml.safe_load((root / "action.yml").read_text())
+    env = environment(bin_, clone) | {"RUNNER_TEMP": str(bin_)}
+    (done,) = Job(action, bin_, bin_, env, defaults(action)).run(INSTALL).values()
+    assert done.returncode == 0, done.stderr
+    return bin_
+
+
+def environment(bin_: Path, clone: Path) -> dict[str, str]:
+    """What a runner sets for the action in ``clone``, with the Python in ``bin_``."""
+    path = {"PATH": f"{bin_}:{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(clone), "GITHUB_ACTIONS": "true"}
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | path
+
+
+def defaults(action: dict[str, Any]) -> dict[str, str]:
+    return {name: str(given.get("default", "")) for name, given in action["inputs"].items()}
+
+
 @pytest.fixture
-def job(root: Path, clone: Path, installed: Path, server: GitHub, tmp_path: Path) -> Job:
+def job(root: Path, clone: Path, prepared: Path, server: GitHub, tmp_path: Path) -> Job:
     """A pull request to ``main``, which has one old break."""
     folder = tmp_path / "checkout"
     folder.mkdir()
@@ -160,10 +182,7 @@ def job(root: Path, clone: Path, installed: Path, server: GitHub, tmp_path: Path
     summary.write_text("")
     (tmp_path / "runner temp").mkdir()
     action = yaml.safe_load((root / "action.yml").read_text())
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
-        "PATH": f"{installed}:{os.environ['PATH']}",
-        "GITHUB_ACTION_PATH": str(clone),
-        "GITHUB_ACTIONS": "true",
+    env = environment(prepared, clone) | {
         "GITHUB_API_URL": server.url,
         "GITHUB_BASE_REF": "main",
         "GITHUB_EVENT_PATH": str(event),
@@ -171,22 +190,13 @@ def job(root: Path, clone: Path, installed: Path, server: GitHub, tmp_path: Path
         "GITHUB_STEP_SUMMARY": str(summary),
         "RUNNER_TEMP": str(tmp_path / "runner temp"),
     }
-    inputs = {name: str(given.get("default", "")) for name, given in action["inputs"].items()}
-    return Job(action, folder, tmp_path, env, {**inputs, "token": "secret"})
-
-
-SCAN, COMMENT, RESULT = "Scan", "Comment on the pull request", "Result"
+    return Job(action, folder, tmp_path, env, {**defaults(action), "token": "secret"})
 
 
 def test_a_new_break_fails_and_is_reported_everywhere(job: Job, server: GitHub) -> None:
     (job.folder / "new.py").write_text(PRINTS)
-    done = job.run("Install graphdoctor", SCAN, COMMENT, RESULT, fail_on="new")
-    assert {name: step.returncode for name, step in done.items()} == {
-        "Install graphdoctor": 0,
-        SCAN: 0,
-        COMMENT: 0,
-        RESULT: 1,
-    }, done
+    done = job.run(SCAN, COMMENT, RESULT, fail_on="new")
+    assert {name: step.returncode for name, step in done.items()} == {SCAN: 0, COMMENT: 0, RESULT: 1}, done
     assert "::error file=new.py,line=6" in done[SCAN].stdout
     assert job.summary.startswith("<!-- graphdoctor -->") and "GD101" in job.summary
     assert server.comments == {1: job.summary}
@@ -281,7 +291,7 @@ def test_nothing_of_the_checkout_is_executed(job: Job, server: GitHub, tmp_path:
     (job.folder / "planted.pth").write_text(f"import os; os.mkdir({str(executed / 'pth')!r})\n")
     (job.folder / "new.py").write_text(PRINTS)
     job.env["PYTHONPATH"] = str(job.folder)
-    done = job.run("Install graphdoctor", SCAN, COMMENT, RESULT, fail_on="new", paths="old.py new.py")
+    done = job.run(INSTALL, SCAN, COMMENT, RESULT, fail_on="new", paths="old.py new.py")
     assert sorted(file.name for file in executed.iterdir()) == []
     assert [step.returncode for step in done.values()] == [0, 0, 0, 1], done
     assert "rules of the project were not run" in server.comments[1]
