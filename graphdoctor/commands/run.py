@@ -80,7 +80,7 @@ def _modules(_context: click.Context, _parameter: click.Parameter, value: str | 
     metavar="FILE.py",
     help="Save the first call of each compiled function as a file that graphdoctor scan runs, with its data beside it.",
 )
-@click.option("--verify", is_flag=True, help="Prove the fixes on the first call of the first compiled function.")
+@click.option("--verify", is_flag=True, help="Prove the fixes on the first calls that reach them.")
 @click.option("--record", metavar="FOLDER", help="Keep the recording in this folder; graphdoctor trace reads it.")
 @setting_options
 @click.option(
