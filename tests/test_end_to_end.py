@@ -257,8 +257,8 @@ def test_a_kernelbench_file_runs_unchanged(graphdoctor: Command, root: Path, tmp
 
 @pytest.mark.parametrize("name", ["clean/model.py", "captioner/model.py", "captioner/language_model_fixed.py"])
 def test_clean_models_are_ready(graphdoctor: Command, root: Path, tmp_path: Path, name: str) -> None:
-    # Of the largest one the verdict must do: what comes after it takes most of the time.
-    options = ["--quick"] if name == "captioner/model.py" else []
+    # Of the larger ones the verdict must do: what comes after it takes most of the time.
+    options = ["--quick"] if name.startswith("captioner/") else []
     done = scan(graphdoctor, root, f"fixtures/{name}", tmp_path / "report.html", *options)
     assert (done.exit_code, done.report["summary"]["verdict"], done.report["findings"]) == (0, "ready", [])
     [run] = done.runs
