@@ -12,6 +12,7 @@ from graphdoctor import api
 from graphdoctor.dynamic.parent import runner
 from graphdoctor.dynamic.parent.server import Server
 from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.scan import pipeline
 
 MODEL = """import torch
 from torch import nn
@@ -183,6 +184,7 @@ def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def note(path: str, **options: bool) -> str:
         return " ".join(api.scan(api.ScanOptions((path,), **options)).notes)
 
+    monkeypatch.setattr(pipeline, "beside_tested", lambda _version: None)
     monkeypatch.chdir(tmp_path)
     assert note("plain.py", run=False).startswith("nothing to check: ")
     assert note(".").startswith("not run: only a file that is given alone is run")

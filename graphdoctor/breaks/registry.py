@@ -23,6 +23,7 @@ TABLE = Path(__file__).with_name("graph_breaks.json")
 
 #: torch/_dynamo/graph_break_hints.py: how the sentences begin that name the kind of a break.
 _KINDS = {
+    "Dynamo has detected that tracing the code will result in an error": "user-error",
     "Your code may result in an error": "user-error",
     "This is likely to be a Dynamo bug": "dynamo-bug",
     "This graph break may be difficult to debug": "difficult",

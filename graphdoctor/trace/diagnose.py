@@ -17,6 +17,7 @@ from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.findings import Diagnosis, Finding, ScannedFile
 from graphdoctor.scan.options import ScanOptions
 from graphdoctor.source.text import split_lines
+from graphdoctor.target_torch.tested import beside_tested
 from graphdoctor.trace.cache_misses import cache_misses
 from graphdoctor.trace.files import NoTrace, find
 from graphdoctor.trace.joined import joined, own_files, static_scan, taken_part, without_source
@@ -98,16 +99,19 @@ def diagnosed(
     findings = _findings(found, every, places, sources)
     files = static.diagnosis.files if static is not None else traces
     times = frame_times(every, places, names)
+    versions = _versions(processes)
+    beside = beside_tested(versions["torch"])
+    about = (*extra, *((beside,) if beside is not None else ()), *(read_files(every) if tell_files else ()))
     return Diagnosis(
         tool_version=graphdoctor.__version__,
-        environment={**_versions(processes), "ranks": together([entry.label for entry in every])},
+        environment={**versions, "ranks": together([entry.label for entry in every])},
         command=options.command,
         summary=with_rank_difference(summarise(files, findings, runs), every),
         files=files,
         findings=findings,
         dynamic=runs,
         verification=None,
-        notes=(*extra, *(read_files(every) if tell_files else ()), *notes(every, times)),
+        notes=(*about, *notes(every, times)),
         timings=_timings(every, times),
         root=places.root,
     )

@@ -41,7 +41,7 @@ def test_every_id_of_the_installed_torch_is_read() -> None:
 
     file = Path(torch.__file__).parent / "_dynamo" / "graph_break_registry.json"
     found = registry.installed()
-    assert set(found) == set(json.loads(file.read_text())) and len(found) > 500
+    assert set(found) == set(json.loads(file.read_text())) and len(found) > 250
     assert all(entry.gb_type and entry.torch == torch.__version__.partition("+")[0] for entry in found.values())
     assert not [entry for entry in found.values() if "{" in entry.explanation + "".join(entry.hints)]
 

@@ -52,7 +52,7 @@ class Loud(nn.Module):
 def test_source_without_a_file(check: Callable[..., None], name: str) -> None:
     made: dict[str, Any] = {"__name__": "typed"}
     exec(compile(SOURCE, name, "exec"), made)
-    with pytest.raises(AssertionError, match=r"1 graph break:(.|\n)*" + f"{name}:6:".replace("[", r"\[")):
+    with pytest.raises(AssertionError, match=r"1 graph break:(.|\n)*" + rf"{name}:6\b".replace("[", r"\[")):
         check(made["Net"](), torch.rand(3))
     check(made["clean"], torch.rand(3))
 
@@ -168,7 +168,8 @@ def test_one_graph_in_all_that_a_model_may_do(check: Callable[..., None]) -> Non
 
 @BOTH
 def test_scripted_parts(check: Callable[..., None]) -> None:
-    with pytest.raises(RuntimeError, match="does not support compiling"):
+    # Older versions of torch run it as it is.
+    with pytest.raises((RuntimeError, AssertionError), match=r"does not support compiling|is a scripted module"):
         check(torch.jit.script(nn.Linear(3, 3)), torch.rand(2, 3))
 
 

@@ -203,7 +203,7 @@ def test_a_break_inside_a_package_is_placed_there_and_can_be_ignored(tmp_path: A
     from hublib.layers import layer
 
     try:
-        with pytest.raises(AssertionError, match=r"hublib/layers\.py:2:5 in layer \(GB0059\)"):
+        with pytest.raises(AssertionError, match=r"hublib/layers\.py:2(:5)? in layer \(GB0059\)"):
             assert_no_graph_breaks(layer, torch.rand(3))
         assert_no_graph_breaks(layer, torch.rand(3), ignore=["hublib.*"])
         with pytest.raises(AssertionError, match="GB0059"):

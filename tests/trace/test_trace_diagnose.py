@@ -54,6 +54,16 @@ def test_the_rank_comes_from_the_records_where_the_name_has_none(traces: Traces)
     assert diagnose(traces.folder).environment["ranks"] == "rank 5, process 1"
 
 
+@pytest.mark.parametrize(
+    ("version", "says"), [("2.13.0", ""), ("2.9.1", "the rules describe torch 2.13"), ("9.1", "torch 9.1 is newer")]
+)
+def test_a_torch_that_the_rules_do_not_quite_describe_is_named(traces: Traces, version: str, says: str) -> None:
+    made_by = traces.artifact("torch_version", json.dumps({"pytorch_version": version}))
+    traces.write(None, made_by, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5))
+    about_torch = [note for note in diagnose(traces.folder).notes if "torch" in note]
+    assert [note.startswith(says) for note in about_torch] == [True] * bool(says)
+
+
 def test_two_processes_of_one_rank_are_kept_apart(traces: Traces) -> None:
     """torchrun starts a rank again after a failure."""
     for number in (1, 2):

@@ -28,7 +28,7 @@ _WORDS = (
         "(torch.cond chooses between tensors, torch._check says what such a number always is)",
     ),
     (
-        re.compile(r"(?:Found|unrecognized type) (?:<class '|UserDefined\w*\()([\w.]+)"),
+        re.compile(r"(?:Found|unrecognized type|with type) `?(?:<class '|UserDefined\w*\()([\w.]+)"),
         r"\1 is no type that torch.export can take apart (torch.export.register_dataclass tells it how)",
     ),
     (

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -21,8 +21,10 @@ def executed_lines(paths: Iterable[str]) -> Iterator[dict[str, set[int]]]:
     def on_call(frame: FrameType, _event: str, _arg: object) -> Any:
         name = frame.f_code.co_filename
         if name not in resolved:
-            resolved[name] = by_file.get(os.path.realpath(name))
-        found = resolved[name]
+            # A name such as <string> is looked for in the working folder, which the code may have deleted.
+            with suppress(FileNotFoundError):
+                resolved[name] = by_file.get(os.path.realpath(name))
+        found = resolved.get(name)
         if found is None:
             return None
 

@@ -10,6 +10,9 @@ import gc
 import importlib
 import os
 import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from graphdoctor.dynamic.parent import stages
@@ -28,7 +31,7 @@ def main(request_file: str, descriptor: int) -> None:
         faulthandler.enable(moved_up(os.open(crashes, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)))
         channel = Channel(descriptor, crashes)
         request = load_request(Path(request_file).read_text(encoding="utf-8"))
-        _work(request, channel)
+        _work(request, channel, Path(request_file).parent)
         channel.send("end")
 
 
@@ -41,9 +44,10 @@ def serve(requests: str, descriptor: int) -> None:
     adopt_orphans()
     # What is imported stays, and the collector would look at it again and again.
     gc.disable()
-    from graphdoctor.dynamic.worker.startup import warm_up
+    with temporary_files_in(Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).parent):
+        from graphdoctor.dynamic.worker.startup import warm_up
 
-    warm_up()
+        warm_up()
     gc.enable()
     channel = Channel(descriptor)
     with socket.socket(fileno=int(requests)) as request_socket:
@@ -63,12 +67,26 @@ def serve(requests: str, descriptor: int) -> None:
             channel.send("gone", code=os.waitstatus_to_exitcode(status))
 
 
-def _work(request: RunRequest, channel: Channel) -> None:
+@contextmanager
+def temporary_files_in(folder: Path) -> Iterator[None]:
+    """What is imported here makes its temporary files in ``folder``, which the parent removes: no exit handler runs.
+
+    Older versions of torch make a folder where they are imported (torch/distributed/nn/jit/instantiator.py).
+    """
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
+def _work(request: RunRequest, channel: Channel, folder: Path) -> None:
     budget = Budget(request.timeout)
     channel.progress(stages.TORCH)
     # Without the collector, see ``server``.
     gc.disable()
-    from graphdoctor.dynamic.worker.execution import execute
+    with temporary_files_in(folder):
+        from graphdoctor.dynamic.worker.execution import execute
 
     gc.freeze()
     gc.enable()

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -56,11 +56,20 @@ def test_an_error_without_a_break_type_is_one_line() -> None:
     assert "\n" not in result.error
 
 
+@pytest.fixture
+def numbers_in_graphs() -> Iterator[None]:
+    """What ``fullgraph=True`` sets since torch 2.10."""
+    with torch._dynamo.config.patch(capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True):
+        yield
+
+
+@pytest.mark.usefixtures("numbers_in_graphs")
 def test_a_branch_on_an_unbacked_symbol_is_told_in_words() -> None:
     result = fullgraph(Sample(lambda x: x + 1 if x.nonzero().numel() == 0 else x, (X,)), CountingBackend(), PLACES)
     assert result.error == "tracing cannot decide `u0 == 0`, where u0 stands for a number that tensor data gives"
 
 
+@pytest.mark.usefixtures("numbers_in_graphs")
 def test_a_branch_on_a_random_number_is_told_in_words() -> None:
     def drops(x: torch.Tensor) -> torch.Tensor:
         return x + 1 if np.random.uniform(0, 1) < 0.5 else x
@@ -69,6 +78,7 @@ def test_a_branch_on_a_random_number_is_told_in_words() -> None:
     assert result.error == "tracing cannot decide a branch on a number that tensor data or a random draw gives"
 
 
+@pytest.mark.usefixtures("numbers_in_graphs")
 def test_a_size_that_dynamo_loses_track_of_is_told_in_words() -> None:
     def pads(x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.pad(x, (0, x.long().max() - x.shape[0]))

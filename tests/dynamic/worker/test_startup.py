@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from torch._dynamo import guards
 from graphdoctor.dynamic.tracing.capture import record
 from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
 from graphdoctor.dynamic.worker.startup import in_a_fork, warm_up
+from graphdoctor.dynamic.worker.worker import temporary_files_in
 
 
 def compile_once() -> Any:
@@ -36,6 +38,13 @@ def test_guards_are_not_timed_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_guard_timing()
     assert compile_once().tolist() == [2, 2]
     assert len(timed) == 1
+
+
+def test_temporary_files_of_imports_lie_where_the_parent_removes_them(tmp_path: Path) -> None:
+    usual = tempfile.gettempdir()
+    with temporary_files_in(tmp_path), tempfile.TemporaryDirectory() as made:
+        assert Path(made).parent == tmp_path
+    assert tempfile.gettempdir() == usual
 
 
 @pytest.mark.parametrize(("cuda", "compiled"), [(None, True), ("12.9", False)])
