@@ -299,7 +299,7 @@ _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile", "get_wor
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
     """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it makes
-    one of an argument, uses packages such as pandas, or calls what only code around a model calls, such as `backward`.
+    one of an argument, uses packages such as pandas, makes datasets and loaders, or calls what only code around a model calls, such as `backward`.
     So does one that returns what such a function gives.
     """
     returned = (node.value for node in walk(function.info.body, stop=_INNER) if type(node) is cst.Return)
@@ -329,7 +329,7 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
         used: tuple[str, ...] = (value.qualname,) if isinstance(value, External) else ()
         if type(node) is cst.Import or type(node) is cst.ImportFrom:
             used = import_names(interpreter, node)
-        if any(within(name, HOST_PACKAGES | TRACKERS) for name in used):
+        if any(name.startswith(DATASETS) or within(name, HOST_PACKAGES | TRACKERS) for name in used):
             return True
     return False
 
