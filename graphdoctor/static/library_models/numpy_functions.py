@@ -49,9 +49,9 @@ def call_numpy(
             return PythonValue("float")
         if name in _OF_ONE_NUMBER and not any(map(_may_be_array, options(args[0]))):
             return _evaluated(args, "float")
-    if name in _OF_TWO_NUMBERS and len(args) == 2 and interpreter.frame.compiled:
-        if not any(_may_be_array(part) for arg in args for part in options(arg)):
-            return _evaluated(args, dtype)
+    of_two = name in _OF_TWO_NUMBERS and len(args) == 2 and interpreter.frame.compiled
+    if of_two and not any(_may_be_array(part) for arg in args for part in options(arg)):
+        return _evaluated(args, dtype)
     # A numpy scalar that eager code computed is an input of the graph with a known value.
     is_input = ndim == 0 and not interpreter.frame.compiled
     return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)

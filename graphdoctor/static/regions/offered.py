@@ -299,8 +299,8 @@ _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile", "get_wor
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
     """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it makes
-    one of an argument, uses packages such as pandas, makes datasets and loaders, or calls what only code around a model calls, such as `backward`.
-    So does one that returns what such a function gives.
+    one of an argument, uses packages such as pandas, makes datasets and loaders, or calls what only code around a
+    model calls, such as `backward`. So does one that returns what such a function gives.
     """
     returned = (node.value for node in walk(function.info.body, stop=_INNER) if type(node) is cst.Return)
     called = (value.func.value for value in returned if type(value) is cst.Call and type(value.func) is cst.Name)
