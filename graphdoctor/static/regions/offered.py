@@ -293,6 +293,8 @@ def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
 _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
+#: Packages for what is done on the host, also with the samples of a dataset.
+_OF_THE_HOST = HOST_PACKAGES | TRACKERS | {package.rstrip(".") for package in DATASETS}
 #: Methods that only code around a model calls, to train, evaluate or profile it.
 _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile", "get_worker_info")
 
@@ -329,7 +331,7 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
         used: tuple[str, ...] = (value.qualname,) if isinstance(value, External) else ()
         if type(node) is cst.Import or type(node) is cst.ImportFrom:
             used = import_names(interpreter, node)
-        if any(name.startswith(DATASETS) or within(name, HOST_PACKAGES | TRACKERS) for name in used):
+        if any(within(name, _OF_THE_HOST) for name in used):
             return True
     return False
 
