@@ -186,6 +186,8 @@ def _reads(node: cst.CSTNode) -> bool:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, drop_shortcut, loop_over_all_rows, loop_over_all_counted)
+    if isinstance(plan, Refusal) and isinstance(hit.event, Decide) and hit.event.how == "range":
+        return Refusal("Only you know how often the loop runs at most: run it that often, and mask what is too much.")
     if plan == NO_SHORTCUT:
         return Refusal("Leave the number in its tensor, compute both sides, and choose with `torch.where`.")
     return plan

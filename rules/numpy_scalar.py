@@ -324,10 +324,14 @@ def f(x):
 def check_convert(event: Convert) -> Hit | None:
     tensor = tensor_of(event.value)
     # Text is another rule's.
-    if tensor is None or not tensor.numpy or event.to in ("str", "repr", "format") or _is_folded(event.node):
+    if tensor is None or not tensor.numpy or event.to in ("str", "repr", "format"):
+        return None
+    if event.to != "range" and _is_folded(event.node):
         return None
     if tensor.constant and (event.to in ("int", "float") or (event.to == "math" and event.how in REAL_FUNCTIONS)):
         # What is computed of sizes alone is evaluated while tracing.
+        return None
+    if tensor.constant and not tensor.argument and _is_read_by_torch(event):
         return None
     plain = _is_scalar_of_eager_code(tensor) and event.to in ("int", "float", "index", "size")
     if plain and not _is_scale(event):
@@ -350,6 +354,13 @@ def check_convert(event: Convert) -> Hit | None:
         severity="warning" if is_later else None,
         consequence=None if is_later else consequence(event),
     )
+
+
+def _is_read_by_torch(event: Convert) -> bool:
+    """Whether torch reads the number, which asks a tensor of known value for it: a size of an operator, a bound."""
+    if event.to == "index":
+        return event.how == "slice"
+    return event.to == "size" and not event.how.startswith("np.") and not _is_scale(event)
 
 
 def watches(name: str) -> bool:

@@ -35,10 +35,11 @@ GB_IDS = (
 )  # fmt: skip
 TORCH = ">=2.6"
 
+DENSE = "keep the tensor dense, or work with it outside the compiled function"
 METHODS = {
-    "to_sparse": "keep the tensor dense",
-    "to_sparse_csr": "keep the tensor dense",
-    "to_sparse_coo": "keep the tensor dense",
+    "to_sparse": DENSE,
+    "to_sparse_csr": DENSE,
+    "to_sparse_coo": DENSE,
     "to_mkldnn": "convert outside the compiled function",
     "storage": "do it outside the compiled function",
     "storage_offset": "do it outside the compiled function",
@@ -304,7 +305,7 @@ def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
     of_class = package == "torch.sparse" and name.endswith("Tensor")
     if of_class or (event.qualname in SPARSE and event.kwargs.get("layout") != External("torch.jagged")):
-        return _hit(event, "makes a sparse tensor", "keep the tensor dense")
+        return _hit(event, "makes a sparse tensor", DENSE)
     if package.endswith(".untyped_storage") and name not in ("resize_", "size"):
         return _hit(event, "reads the memory of a tensor", "do it outside the compiled function")
     if package == "torch.Tensor" and name in METHODS and event.receiver is not None and may_be_tensor(event.receiver):
@@ -315,9 +316,9 @@ def check_call(event: Call) -> Hit | None:
     if "out" in event.kwargs and _grows(event.kwargs["out"], operands):
         return _hit(event, "resizes its `out=`", "make the tensor for `out=` with the shape of the result")
     if any(_is_sparse(o) for o in operands):
-        return _hit(event, "works on a sparse tensor", "keep the tensor dense")
+        return _hit(event, "works on a sparse tensor", DENSE)
     if event.qualname in OF_SPARSE and event.args and _may_be_sparse(event.args[0]):
-        return _hit(event, "works on a sparse tensor", "keep the tensor dense", UNKNOWN)
+        return _hit(event, "works on a sparse tensor", DENSE, UNKNOWN)
     return None
 
 
@@ -353,4 +354,4 @@ def _is_sparse(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, reshape, size_of_memory, stay_dense)
+    return first_fit(hit, editor, *((stay_dense,) if hit.suggestion == DENSE else (reshape, size_of_memory)))

@@ -136,8 +136,12 @@ class Written:
         return self.location(self.of(node)) if parsed is None else self._place(node, parsed)
 
     def comments(self, node: cst.CSTNode) -> Iterator[tuple[Location, str]]:
-        """The comments in ``node``, a written one, and where they stand, in source order."""
-        place, parsed, stack = self.location(node), self._part(node), [node]
+        """The comments in ``node``, a written one, and where they stand, in source order. Not those above it, which a
+        rewrite of it leaves where they are.
+        """
+        place, parsed = self.location(node), self._part(node)
+        above = getattr(node, "leading_lines", ())
+        stack = [child for child in reversed(node.children) if child not in above]
         if parsed is None or not any("#" in line for line in self.lines[place.line - 1 : place.end_line]):
             return
         while stack:

@@ -300,11 +300,13 @@ class _Chooser:
 
     def _comments(self, *nodes: cst.CSTNode) -> list[str]:
         """Comments of the replaced lines, kept above the new one."""
-        start, end = self.editor.location(nodes[0]), self.editor.location(nodes[-1])
-        return [
-            comment for node in nodes for place, comment in self.editor.module.comments(node)
-            if (start.line, start.column) <= (place.line, place.column) < (end.end_line, end.end_column)
-        ]  # fmt: skip
+        end, found = self.editor.location(nodes[-1]), list[str]()
+        for node in nodes:
+            above = getattr(node, "leading_lines", ()) if node is not nodes[0] else ()
+            found += [empty.comment.value for empty in above if empty.comment is not None]
+            inside = self.editor.module.comments(node)
+            found += [text for at, text in inside if (at.line, at.column) < (end.end_line, end.end_column)]
+        return found
 
 
 def _chain(node: cst.If) -> tuple[list[_Case], cst.BaseSuite | None]:

@@ -49,10 +49,11 @@ def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) ->
     except cst.ParserSyntaxError:
         return Fix("manual", "libcst cannot read what Python accepts here, so nothing is rewritten.")
     except Refuse as refusal:
-        reason = str(refusal)
+        reason = " ".join(str(refusal).split())
         return Fix("manual", f"{reason[:1].upper()}{reason[1:]}.")
     if isinstance(plan, Refusal):
-        return Fix("manual", plan.reason)
+        # It may name code of several lines.
+        return Fix("manual", " ".join(plan.reason.split()))
     if plan.torch and rule.target and not allows(plan.torch, rule.target):
         return Fix("manual", f"The rewrite needs torch{plan.torch}.")
     plan = _in_this_file(with_own_name(plan, editor), editor)

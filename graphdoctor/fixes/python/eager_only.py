@@ -8,7 +8,7 @@ from graphdoctor.fixes.analysis.effects import trace
 from graphdoctor.fixes.analysis.namespaces import READS_LOCALS, dotted_name, is_read
 from graphdoctor.fixes.analysis.once_only import is_given_once
 from graphdoctor.fixes.analysis.outputs import may_be_caught, more_than_output
-from graphdoctor.fixes.analysis.purity import calls, is_own
+from graphdoctor.fixes.analysis.purity import called, calls, is_own
 from graphdoctor.fixes.analysis.quiet_calls import READING
 from graphdoctor.fixes.analysis.uses import is_elsewhere
 from graphdoctor.fixes.branches.output_blocks import called_in, guard_branch
@@ -19,10 +19,12 @@ from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import ArgumentCall, Call
 from graphdoctor.static.domain.values import External
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 #: Functions that run a string as code: nothing is known of what it does.
 _RUNS_TEXT = frozenset({"exec", "eval"})
+#: Functions that make a folder.
+_FOLDERS = frozenset({"makedirs", "mkdir"})
 _JUMPS = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Yield, cst.Await, cst.Global, cst.Nonlocal)
 _NOT_LEFT_OUT = frozenset((*_JUMPS, cst.NamedExpr))
 
@@ -35,7 +37,10 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     block = _with_block(hit.place, editor)
     if block is not None:
         return _guard_block(block, editor)
-    group, branches = _group(editor.statement_of(hit.place), editor)
+    first = editor.statement_of(hit.place)
+    if any(called(call) in _FOLDERS for call in find(first, cst.Call)):
+        raise Refuse("what is written to the folder later needs it")
+    group, branches = _group(first, editor)
     needed = _read_elsewhere(group, editor)
     lost = next(filter(None, (_lost(statement, hit, editor) for statement in group)), "")
     if lost and needed:

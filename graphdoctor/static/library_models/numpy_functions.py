@@ -32,7 +32,7 @@ def call_numpy(
         return drawn
     if qualname in _OF_PYTHON:
         return _OF_PYTHON[qualname]
-    scalar = name in _REDUCTIONS or name in _OF_ONE_NUMBER or name in ("lcm", "gcd")
+    scalar = name in _REDUCTIONS or name in _OF_ONE_NUMBER or name in _OF_TWO_NUMBERS
     of_numbers = scalar and not any(holds_tensor(a) and not isinstance(a, Seq) for a in args)
     ndim = 0 if (of_numbers or (name in _REDUCTIONS and len(args) == 1)) and "axis" not in kwargs else None
     ndim = dimensions.of_array(name, args, kwargs) if ndim is None else ndim
@@ -48,10 +48,10 @@ def call_numpy(
             # data.
             return PythonValue("float")
         if name in _OF_ONE_NUMBER and not any(map(_may_be_array, options(args[0]))):
-            # Dynamo evaluates it for a size too, but the result has the methods of an array, which it does not
-            # evaluate.
-            numbers = all(isinstance(part, (Tensor, PythonValue, Const)) for part in options(args[0]))
-            return Tensor("float", 0, numpy=True, constant=True) if numbers else UNKNOWN
+            return _evaluated(args, "float")
+    of_two = name in _OF_TWO_NUMBERS and len(args) == 2 and interpreter.frame.compiled
+    if of_two and not any(_may_be_array(part) for arg in args for part in options(arg)):
+        return _evaluated(args, dtype)
     # A numpy scalar that eager code computed is an input of the graph with a known value.
     is_input = ndim == 0 and not interpreter.frame.compiled
     return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
@@ -91,6 +91,18 @@ _REDUCTIONS = frozenset({"prod", "sum", "mean", "max", "min"})
 
 #: Elementwise functions: they give a number for a Python number.
 _OF_ONE_NUMBER = frozenset({"sqrt", "ceil", "floor", "log", "log2", "exp", "round"})
+
+#: The same of two numbers.
+_OF_TWO_NUMBERS = frozenset({"fmax", "fmin", "floor_divide", "gcd", "lcm", "maximum", "minimum", "mod"})
+
+
+def _evaluated(args: tuple[Value, ...], dtype: str | None) -> Value:
+    """What a function of each element gives for numbers: Dynamo evaluates it for sizes too, but the result has the
+    methods of an array, which it does not evaluate.
+    """
+    numbers = all(isinstance(part, (Tensor, PythonValue, Const)) for arg in args for part in options(arg))
+    return Tensor(dtype, 0, numpy=True, constant=True) if numbers else UNKNOWN
+
 
 #: Functions of ``numpy.random`` that give a Python number, with the number of arguments before ``size``.
 _DRAW_NUMBERS = {

@@ -15,6 +15,8 @@ from graphdoctor.static.regions.flags import counters, only_asked, text_item
 from graphdoctor.syntax.walk import find, walk
 
 _OF_TENSORS = TENSOR_METHODS | ARRAY_METHODS | TENSOR_PROPERTIES
+#: What shows a tensor without a call.
+_READ = words("device dtype ndim shape")
 #: Methods of a batch. What is asked by ``get`` is rather a table of options.
 _OF_DICTS = words("items keys pop update")
 #: Attributes of tensors that modules, trainers and loaders have too.
@@ -81,8 +83,6 @@ class _Evidence:
         self._masks: dict[str, str] = {}
         #: Names that were bound to sizes, as in ``n, d = x.shape``.
         self._sizes: set[str] = set()
-        #: Attributes that are called as those of other objects are.
-        self._misleading: set[int] = set()
 
     def attribute(self, node: cst.Attribute) -> None:
         if type(node.value) is not cst.Name:
@@ -90,7 +90,7 @@ class _Evidence:
         name, attribute = node.value.value, node.attr.value
         if attribute in _OF_MASKS and name in self._masks:
             self.tensors.add(self._masks[name])
-        if attribute in self.attributes and id(node) not in self._misleading:
+        if attribute in _READ and attribute in self.attributes:
             self.tensors.add(name)
         elif attribute in _OF_DICTS:
             self.asked_as_dicts.add(name)
@@ -98,9 +98,11 @@ class _Evidence:
             self.objects.add(name)
 
     def call(self, node: cst.Call) -> None:
-        # It comes before what it calls.
-        if _may_be_of_others(node):
-            self._misleading.add(id(node.func))
+        # A method that is only read is rather an option of that name: ``args.exp``.
+        func = node.func
+        method = func.attr.value if type(func) is cst.Attribute and type(func.value) is cst.Name else ""
+        if method in self.attributes and not _may_be_of_others(node):
+            self.tensors.add(func.value.value)  # type: ignore[attr-defined]
         _arguments(node, self.tensors, self.others)
         self.numbers.update(_sizes(node))
         self.numbers.update(_factors(node, self._sizes))

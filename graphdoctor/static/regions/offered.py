@@ -293,14 +293,16 @@ def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
 _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
+#: Packages for what is done on the host, also with the samples of a dataset.
+_OF_THE_HOST = HOST_PACKAGES | TRACKERS | {package.rstrip(".") for package in DATASETS}
 #: Methods that only code around a model calls, to train, evaluate or profile it.
 _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile", "get_worker_info")
 
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
     """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it makes
-    one of an argument, uses packages such as pandas, or calls what only code around a model calls, such as `backward`.
-    So does one that returns what such a function gives.
+    one of an argument, uses packages such as pandas, makes datasets and loaders, or calls what only code around a
+    model calls, such as `backward`. So does one that returns what such a function gives.
     """
     returned = (node.value for node in walk(function.info.body, stop=_INNER) if type(node) is cst.Return)
     called = (value.func.value for value in returned if type(value) is cst.Call and type(value.func) is cst.Name)
@@ -329,7 +331,7 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
         used: tuple[str, ...] = (value.qualname,) if isinstance(value, External) else ()
         if type(node) is cst.Import or type(node) is cst.ImportFrom:
             used = import_names(interpreter, node)
-        if any(within(name, HOST_PACKAGES | TRACKERS) for name in used):
+        if any(within(name, _OF_THE_HOST) for name in used):
             return True
     return False
 

@@ -256,3 +256,10 @@ def test_a_number_that_decides_something_else_is_to_be_a_tensor(fixed: Any) -> N
     found = fixed(source + "        if n == 2:\n            print(n)\n            x = x[1:]\n    return x\n").findings
     reasons = [f.fix.reason for f in found if f.rule == "GD217"]
     assert reasons == ["Leave the number in its tensor, compute both sides, and choose with `torch.where`."]
+
+
+def test_of_a_loop_only_its_author_knows_the_most_rounds(fixed: Any) -> None:
+    source = "import torch\n\n\n@torch.compile\ndef f(x, sizes):\n    n = sizes.max().item()\n    for i in range(n):\n"
+    found = fixed(source + "        x = x * i\n    return x\n").findings
+    reasons = [f.fix.reason for f in found if f.rule == "GD217"]
+    assert reasons == ["Only you know how often the loop runs at most: run it that often, and mask what is too much."]

@@ -84,6 +84,12 @@ def test_the_code_without_a_branch_is_the_same_program(make: Any, runner: Any, n
     assert torch.equal(result.value, runner.eager(source, inputs[1].clone()))
 
 
+def test_a_comment_above_the_branch_stands_there_once(make: Any) -> None:
+    body = "y = x\n# above\nif x.sum() > 0:  # beside\n    print('a')\n    y = x * 2\nreturn y"
+    after = make(source_of(body), cst.If).after(flatten_branch)
+    assert [after.count(comment) for comment in ("# above", "# beside")] == [1, 1]
+
+
 def test_sides_that_give_one_name_a_value_are_one_choice(make: Any) -> None:
     body = "n = x.sum()\nif n == 0:\n    y = -x\nelse:\n    y = x / n\nreturn y"
     after = make(source_of(body), cst.If).after(flatten_branch)

@@ -34,7 +34,7 @@ def test_refusals_become_manual_fixes(make: Any) -> None:
     assert fix.reason == "The value of this call is used, so it cannot be put under a guard."
 
     def refuse(hit: Any, editor: Any) -> FixPlan | Refusal:
-        raise Refuse("it is not simple")
+        raise Refuse("it is not\n    simple")
 
     fix = suggest(replace(RULE, fix=refuse), case.hit, case.editor)
     assert fix is not None and (fix.safety, fix.reason) == ("manual", "It is not simple.")

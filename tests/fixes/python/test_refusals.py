@@ -227,6 +227,7 @@ TABLE: list[Row] = [
     (guard_host, "y = time.time()\nreturn x", CALL, UNKNOWN, "`y` is an argument of the function."),
     (guard_host, "seen = []\nt = time.time()\nseen.append(t)\nreturn x * len(seen)", (cst.Call, "time.time"), UNKNOWN,
      "`seen` is changed, and used in line 8, which runs under compile too."),
+    (guard_host, "os.makedirs('kept')\nreturn x", CALL, UNKNOWN, "What is written to the folder later needs it."),
     (guard_host, "with open(n) as file:\n    return x", CALL, UNKNOWN,
      "The block leaves the function or the loop around it, so it must run under compile too."),
     (guard_host, "with open(n) as file:\n    k = file.read()\nreturn k", CALL, UNKNOWN, "`k` is also used outside the block."),

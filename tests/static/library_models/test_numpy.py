@@ -180,3 +180,23 @@ def f(x):
     file = tmp_path / "model.py"
     file.write_text(source.replace("import numpy", "import torch\nimport numpy", 1) + "\n\ng = torch.compile(f)\n")
     assert [f.rule for f in analyse([(file, "model.py")]).findings] == ["GD213"] * breaks
+
+
+@pytest.mark.parametrize(
+    ("code", "breaks"),
+    [
+        ("x.topk(np.minimum(2, x.shape[0]))[0]", False),
+        ("torch.arange(np.ceil(x.shape[0] / 3)) + x.sum()", False),
+        ("x[: np.maximum(1, x.shape[0]) - 1]", False),
+        ("x.view(np.prod(x.shape))", True),
+        ("sum(x * step for step in range(np.minimum(2, x.shape[0])))", True),
+    ],
+)
+def test_torch_reads_the_numbers_that_numpy_computes_of_numbers_alone(
+    code: str, breaks: bool, tmp_path: Path, splits: Callable[..., bool]
+) -> None:
+    source = f"import numpy as np\nimport torch\n\n\ndef f(x):\n    return {code}\n"
+    assert splits(source, "f", torch.rand(3, 2)) is breaks
+    file = tmp_path / "model.py"
+    file.write_text(source + "\n\ng = torch.compile(f)\n")
+    assert [f.rule for f in analyse([(file, "model.py")]).findings] == ["GD213"] * breaks

@@ -33,6 +33,8 @@ from graphdoctor.static.regions.argument_inference import described, keyed, uses
         ("x.split('=')", False),
         ("x.add(4)", False),
         ("x.log('done')", False),
+        ("open(x.log)", False),
+        ("g(x.shape)", True),
     ],
 )
 def test_only_what_tensors_alone_are_used_for_is_evidence(code, tensor):

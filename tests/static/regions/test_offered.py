@@ -71,8 +71,9 @@ def test_functions_that_prepare_or_draw_data_are_no_regions(events):
         import numpy as np
         import torch
         from torch import Tensor
+        from torch.utils.data import TensorDataset
 
-        __all__ = ["pad", "shown", "told", "listed", "measured", "cropped", "scaled", "copied"]
+        __all__ = ["pad", "shown", "told", "listed", "measured", "cropped", "loaded", "scaled", "copied"]
 
         def pad(x: Tensor, rows: np.ndarray):
             print("pad")
@@ -101,6 +102,10 @@ def test_functions_that_prepare_or_draw_data_are_no_regions(events):
         def cropped(x: Tensor):
             print("cropped")
             return measured(x[1:])
+
+        def loaded(x: Tensor):
+            print("loaded")
+            return TensorDataset(x)
 
         def scaled(x: Tensor):
             print("scaled")
