@@ -942,7 +942,7 @@ def check_call(event: Call) -> Hit | None:
         or _changes_module(event)
         or _validates(event)
         or _of_package(event)
-        or _makes_plain(event)
+        or _leaves_subclass(event)
         or _goes_through_iterator(event)
         or _leaves_out_the_end(event)
         or event.qualname.startswith(EXTENSION)
@@ -964,9 +964,12 @@ def _is_getter_from_outside(event: Call) -> bool:
     return event.qualname in GETTERS and isinstance(made, ExternalObject) and not made.in_region
 
 
-def _makes_plain(event: Call) -> bool:
-    """A plain tensor made of one of a subclass; Dynamo traces only the other way."""
-    return event.qualname == AS_SUBCLASS and event.args[-1:] == (External("torch.Tensor"),)
+def _leaves_subclass(event: Call) -> bool:
+    """A tensor of another class made of one of a subclass; Dynamo traces only what makes one of a plain tensor."""
+    if event.qualname != AS_SUBCLASS:
+        return False
+    of_subclass = isinstance(event.receiver, Tensor) and event.receiver.subclass
+    return of_subclass or event.args[-1:] == (External("torch.Tensor"),)
 
 
 def _goes_through_iterator(event: Call) -> bool:

@@ -134,6 +134,8 @@ def _tensor(interpreter: Interpreter, call: MethodCall) -> Value:
         return Tensor(receiver.dtype)
     if name == "type":
         return replace(receiver, dtype=_family(call), owned=False) if args else PythonValue("str")
+    if name == "as_subclass":
+        return replace(receiver, subclass=bool(args) and isinstance(args[0], Class) and args[0].info.keeps_subclass)
     if name in _KEEP_DTYPE or name in _CAST:
         dtype = receiver.dtype if name in _KEEP_DTYPE or _device(args) else _family(call)
         return replace(receiver, dtype=dtype, owned=False, argument=False, constant=False, sparse=False)
