@@ -102,7 +102,12 @@ def _call_in_torch(
     name = qualname.rpartition(".")[2]
     if name in ("tensor", "as_tensor", "asarray") and args:
         made = literals.from_literal(args[0])
-        return replace(made, dtype=results.result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
+        if "dtype" in kwargs:
+            made = replace(made, dtype=results.result_dtype(name, None, (), kwargs))
+        given = tensor_of(args[0]) if name != "tensor" else None
+        # Of a tensor with that dtype it gives the tensor itself.
+        is_given = given is not None and given.argument and made.dtype in (given.dtype, "int")
+        return replace(made, argument=True) if is_given else made
     if name in torch_tables.OFF_BY_DEFAULT:
         return PythonValue("bool", sample=0)
     kind = torch_tables.TORCH_PYTHON.get(name)
