@@ -89,7 +89,11 @@ def _new_layer(interpreter: Interpreter, qualname: str, args: tuple[Value, ...])
     if frame.compiled and frame.function is not None and frame.function.name == "__init__":
         # Dynamo gives up a constructor at the first layer that it builds, and does not look at the rest.
         frame.muted = True
-    if qualname.endswith((".ModuleList", ".ModuleDict")) and args and isinstance(args[0], OneOf):
+    if (
+        qualname.endswith((".ModuleList", ".ModuleDict", ".Sequential"))
+        and len(args) == 1
+        and isinstance(args[0], OneOf)
+    ):
         # Branches made the children: there is one container for each choice.
         return join(*(torch_layers.new_layer(qualname, (choice,)) for choice in args[0].options))
     return torch_layers.new_layer(qualname, args)

@@ -37,8 +37,11 @@ def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterat
 
 
 def _is_for_others(module: ModuleInfo, name: str) -> bool:
-    """Whether the text of ``module`` has a private name only where it is defined, so other modules import it."""
-    return len(re.findall(rf"\b{name}\b", module.source.text)) == 1
+    """Whether the text of ``module`` has a private name only where it is defined, so other modules import it.
+
+    By the custom of torch, a function whose name ends in `_` fills a tensor, as those do that set the weights at first.
+    """
+    return not name.endswith("_") and len(re.findall(rf"\b{name}\b", module.source.text)) == 1
 
 
 def _draws(info: FunctionInfo) -> bool:

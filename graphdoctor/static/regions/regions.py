@@ -39,7 +39,14 @@ from graphdoctor.static.regions.counterparts import enter_counterparts
 from graphdoctor.static.regions.data_transforms import is_data_transform, takes_arrays_alone
 from graphdoctor.static.regions.declared import functions_of_tensors
 from graphdoctor.static.regions.definitions import defined
-from graphdoctor.static.regions.entering import compiled_steps, default_module, enter, entry_function, was_called
+from graphdoctor.static.regions.entering import (
+    compiled_steps,
+    default_module,
+    enter,
+    enter_sequence,
+    entry_function,
+    was_called,
+)
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
     NO_METHODS,
@@ -264,6 +271,9 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
         )
         if again or not _reached(interpreter, info):
             enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), again=again)
+    for value in _classes(module):
+        if value.info.module is module and id(value.info) not in held:
+            enter_sequence(interpreter, module, value.info)
     for part in forward_parts(module, partial(default_module, interpreter)):
         if not works_on_the_host(interpreter, part):
             enter(interpreter, module, part)
