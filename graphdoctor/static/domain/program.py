@@ -360,11 +360,6 @@ class ClassInfo:
         """Whether its objects are tensors: ``class Labelled(torch.Tensor)``."""
         return self.derives("torch.Tensor", "torch._tensor.Tensor")
 
-    @cached_property
-    def keeps_subclass(self) -> bool:
-        """Whether operators give objects of a class of tensors, as those of torch do that it does not change."""
-        return self.is_tensor and self.lookup("__torch_function__") is None
-
     def has_own_call(self) -> bool:
         """Whether a call of its objects runs a `__call__` of the scanned code.
 

@@ -26,6 +26,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import arguments, calls, definitions, iteration, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.assumed_arguments import BY_CUSTOM, assumed_arguments
+from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.offered import NO_METHODS, has_forward
 from graphdoctor.static.regions.setters import may_be_set, or_given
 from graphdoctor.static.regions.wrapped import arguments_for, innermost
@@ -107,11 +108,17 @@ def _rest(function: Function) -> tuple[Value, ...]:
     return (Seq(STAR, None, UNKNOWN),) if isinstance(params.star_arg, cst.Param) else ()
 
 
-def enter_sequence(interpreter: Interpreter, module: ModuleInfo, info: ClassInfo) -> None:
+def enter_sequences(interpreter: Interpreter, module: ModuleInfo, held: set[int]) -> None:
     """Enter the forwards that a class without one of its own runs: ``class Net(nn.Sequential)``.
 
-    Left out is one that holds no module of scanned code.
+    Left out are those in ``held``, by id, which others build, and those that hold no module of scanned code.
     """
+    for _, value in defined(module):
+        if isinstance(value, Class) and value.info.module is module and id(value.info) not in held:
+            _enter_sequence(interpreter, module, value.info)
+
+
+def _enter_sequence(interpreter: Interpreter, module: ModuleInfo, info: ClassInfo) -> None:
     if not info.is_module or has_forward(info) or not any(base.endswith(".Sequential") for base in info.externals):
         return
     made = default_module(interpreter, info)

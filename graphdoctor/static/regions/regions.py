@@ -43,7 +43,7 @@ from graphdoctor.static.regions.entering import (
     compiled_steps,
     default_module,
     enter,
-    enter_sequence,
+    enter_sequences,
     entry_function,
     was_called,
 )
@@ -254,7 +254,8 @@ def _build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[
 
 def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
     """Enter the forward of every module class: first those that no other class builds, then what they did not reach."""
-    classes = [value.info for value in _classes(module) if value.info.module is module and _is_region_class(value.info)]
+    infos = [value.info for _, value in defined(module) if isinstance(value, Class) and value.info.module is module]
+    classes = [info for info in infos if _is_region_class(info)]
     instances: dict[int, Instance] = {}
     held: set[int] = set()
     # Classes that hold others come after them in the file; little is known of a module before it is built.
@@ -271,9 +272,7 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
         )
         if again or not _reached(interpreter, info):
             enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), again=again)
-    for value in _classes(module):
-        if value.info.module is module and id(value.info) not in held:
-            enter_sequence(interpreter, module, value.info)
+    enter_sequences(interpreter, module, held)
     for part in forward_parts(module, partial(default_module, interpreter)):
         if not works_on_the_host(interpreter, part):
             enter(interpreter, module, part)
@@ -385,10 +384,6 @@ def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether the forward of a module class was interpreted, for an object of this class."""
     function = _entered(info)
     return function is not None and was_called(interpreter, function)
-
-
-def _classes(module: ModuleInfo) -> list[Class]:
-    return [value for _, value in defined(module) if isinstance(value, Class)]
 
 
 def _is_region_class(info: ClassInfo) -> bool:
