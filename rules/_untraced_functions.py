@@ -114,6 +114,6 @@ INSTEAD = {
         "call `checkpoint`, which is traced, for each part of the layers: `x = checkpoint(part, x, ...)`"
     ),
     "builtins.pow": "write it with the operator `**`",
-    AS_SUBCLASS: "make the tensor plain before the compiled call",
+    AS_SUBCLASS: "leave it out where the tensor is of that class already, or make it plain before the compiled call",
     "pydantic.BaseModel": "check the values before the compiled call, and pass them as they are",
 }

@@ -2,7 +2,8 @@
 
 What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`, `bisect`,
 `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a tensor,
-`x.as_subclass(torch.Tensor)`, an operator between a tensor and an object of a class of yours, `ast.literal_eval`,
+`x.as_subclass(torch.Tensor)` or of a tensor that is of a subclass already, an operator between a tensor and an object
+of a class of yours, `ast.literal_eval`,
 `groupdict()` of a match, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), methods
 of those that it has (`np.subtract.outer`), and the making of pydantic's models and of distributions with
 `validate_args=True`, and the first `kl_divergence` of two classes of distributions; also the functions of scipy,
