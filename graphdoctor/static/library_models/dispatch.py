@@ -218,9 +218,10 @@ def _collections(
     name = qualname.removeprefix("collections.")
     if name == "namedtuple":
         return definitions.named_tuple(interpreter, args)
-    if name == "OrderedDict":
+    if name == "OrderedDict" and (args or kwargs):
+        # An empty one may get any entries before it is read.
         return builtin_functions.call_builtin(interpreter, node, "dict", args, kwargs)
-    if name in ("defaultdict", "Counter"):
+    if name in ("defaultdict", "OrderedDict", "Counter"):
         return Mapping((), UNKNOWN)
     return Seq("list", None, UNKNOWN) if name == "deque" else UNKNOWN
 
