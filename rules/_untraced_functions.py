@@ -16,7 +16,7 @@ UNTRACED = frozenset((
     "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heappushpop", "heapq.heapreplace", "heapq.nlargest",
     "heapq.nsmallest", "urllib.parse.quote", "urllib.parse.quote_plus", "urllib.parse.urlencode",
     "urllib.parse.urljoin", "shlex.split", "calendar.monthrange", "types.MethodType",
-    "operator.indexOf",
+    "operator.indexOf", "collections.deque.rotate", "collections.Counter.most_common",
     "decimal.localcontext", "decimal.Context", "weakref.finalize", "opt_einsum.contract", "opt_einsum.contract_path",
     "ast.literal_eval", "ast.parse",
     "threading.get_ident", "threading.current_thread", "threading.active_count", "threading.Thread",
@@ -114,6 +114,6 @@ INSTEAD = {
         "call `checkpoint`, which is traced, for each part of the layers: `x = checkpoint(part, x, ...)`"
     ),
     "builtins.pow": "write it with the operator `**`",
-    AS_SUBCLASS: "make the tensor plain before the compiled call",
+    AS_SUBCLASS: "leave it out where the tensor is of that class already, or make it plain before the compiled call",
     "pydantic.BaseModel": "check the values before the compiled call, and pass them as they are",
 }

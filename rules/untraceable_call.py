@@ -2,7 +2,8 @@
 
 What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`, `bisect`,
 `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a tensor,
-`x.as_subclass(torch.Tensor)`, an operator between a tensor and an object of a class of yours, `ast.literal_eval`,
+`x.as_subclass(torch.Tensor)` or of a tensor that is of a subclass already, an operator between a tensor and an object
+of a class of yours, `ast.literal_eval`,
 `groupdict()` of a match, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), methods
 of those that it has (`np.subtract.outer`), and the making of pydantic's models and of distributions with
 `validate_args=True`, and the first `kl_divergence` of two classes of distributions; also the functions of scipy,
@@ -942,7 +943,7 @@ def check_call(event: Call) -> Hit | None:
         or _changes_module(event)
         or _validates(event)
         or _of_package(event)
-        or _makes_plain(event)
+        or _leaves_subclass(event)
         or _goes_through_iterator(event)
         or _leaves_out_the_end(event)
         or event.qualname.startswith(EXTENSION)
@@ -964,9 +965,12 @@ def _is_getter_from_outside(event: Call) -> bool:
     return event.qualname in GETTERS and isinstance(made, ExternalObject) and not made.in_region
 
 
-def _makes_plain(event: Call) -> bool:
-    """A plain tensor made of one of a subclass; Dynamo traces only the other way."""
-    return event.qualname == AS_SUBCLASS and event.args[-1:] == (External("torch.Tensor"),)
+def _leaves_subclass(event: Call) -> bool:
+    """A tensor of another class made of one of a subclass; Dynamo traces only what makes one of a plain tensor."""
+    if event.qualname != AS_SUBCLASS:
+        return False
+    of_subclass = isinstance(event.receiver, Tensor) and event.receiver.subclass
+    return of_subclass or event.args[-1:] == (External("torch.Tensor"),)
 
 
 def _goes_through_iterator(event: Call) -> bool:

@@ -109,6 +109,7 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
         constant=a.constant and b.constant,
         sizes=a.sizes if a.sizes == b.sizes else None,
         unbacked=a.unbacked and b.unbacked,
+        subclass=a.subclass and b.subclass,
     )
 
 

@@ -48,6 +48,8 @@ class Tensor(Value):
     sizes: tuple[int, ...] | None = None
     #: Whether the number of rows depends on data, as that of ``nonzero`` in compiled code: an unbacked size.
     unbacked: bool = False
+    #: Whether ``as_subclass`` made it, or an operator of such a tensor.
+    subclass: bool = False
 
 
 @frozen

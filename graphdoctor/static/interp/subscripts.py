@@ -78,6 +78,7 @@ def _tensor_item(
         is_known=receiver.is_known,
         sparse=receiver.sparse,
         unbacked=_unbacked(interpreter, receiver, first),
+        subclass=receiver.subclass,
     )
 
 

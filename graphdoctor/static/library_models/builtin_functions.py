@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import libcst as cst
 
@@ -363,11 +364,24 @@ def _dict(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], 
     if args and isinstance(args[0], Mapping):
         return Mapping((*args[0].items, *kwargs.items()), args[0].rest)
     if args:
-        _, element = iteration.elements(interpreter, node, args[0])
+        pairs, element = iteration.elements(interpreter, node, args[0])
+        items = [_entry(pair) for pair in pairs or ()]
+        if pairs is not None and None not in items:
+            rest = kwargs.pop("**", None)
+            held: dict[Any, Value] = {**dict(filter(None, items)), **kwargs}
+            return Mapping(tuple(held.items()), rest)
         value = element.items[1] if isinstance(element, Seq) and element.items and len(element.items) == 2 else UNKNOWN
         return Mapping(tuple(kwargs.items()), value)
     rest = kwargs.pop("**", None)
     return Mapping(tuple(kwargs.items()), rest)
+
+
+def _entry(pair: Value) -> tuple[Any, Value] | None:
+    """The key and the value that a pair puts into a dict; None where its key is not known."""
+    if not isinstance(pair, Seq) or pair.items is None or len(pair.items) != 2:
+        return None
+    key, value = pair.items
+    return (key.value, value) if isinstance(key, Const) else None
 
 
 _HANDLERS = {

@@ -38,6 +38,8 @@ def sequence(interpreter: Interpreter, call: MethodCall) -> Value:
         return NONE if name == "remove" else PythonValue("int")
     if name == "copy":
         return receiver
+    if name == "rotate":
+        call.emit(interpreter, "collections.deque.rotate")
     if name == "sort" and receiver.kind == "list" and receiver.items != ():
         compared(interpreter, node, join(*receiver.items) if receiver.items else receiver.element, call.kwargs)
     return NONE if name in ("sort", "reverse", "clear", "discard") else UNKNOWN
@@ -117,6 +119,9 @@ def mapping(interpreter: Interpreter, call: MethodCall) -> Value:
         )
     if name == "copy":
         return receiver
+    if name == "most_common" and args == (Const(1),):
+        # Of more Dynamo traces the sorting, where there are no more.
+        call.emit(interpreter, "collections.Counter.most_common")
     if name == "update" and call.written_receiver is not None:
         assignments.put_back(interpreter, call.written_receiver, _updated(receiver, args, call.kwargs))
         return NONE

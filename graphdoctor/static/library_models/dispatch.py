@@ -213,11 +213,14 @@ def _operator(
 
 
 def _collections(
-    interpreter: Interpreter, _node: cst.CSTNode, qualname: str, args: tuple[Value, ...], _kwargs: Kwargs
+    interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
     name = qualname.removeprefix("collections.")
     if name == "namedtuple":
         return definitions.named_tuple(interpreter, args)
+    if name == "OrderedDict" and (args or kwargs):
+        # An empty one may get any entries before it is read.
+        return builtin_functions.call_builtin(interpreter, node, "dict", args, kwargs)
     if name in ("defaultdict", "OrderedDict", "Counter"):
         return Mapping((), UNKNOWN)
     return Seq("list", None, UNKNOWN) if name == "deque" else UNKNOWN

@@ -134,6 +134,10 @@ def _tensor(interpreter: Interpreter, call: MethodCall) -> Value:
         return Tensor(receiver.dtype)
     if name == "type":
         return replace(receiver, dtype=_family(call), owned=False) if args else PythonValue("str")
+    if name == "as_subclass":
+        # What a class gives that changes torch's functions is not known.
+        made = args[0].info if args and isinstance(args[0], Class) else None
+        return replace(receiver, subclass=made is not None and made.lookup("__torch_function__") is None)
     if name in _KEEP_DTYPE or name in _CAST:
         dtype = receiver.dtype if name in _KEEP_DTYPE or _device(args) else _family(call)
         return replace(receiver, dtype=dtype, owned=False, argument=False, constant=False, sparse=False)

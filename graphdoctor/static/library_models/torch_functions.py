@@ -89,7 +89,11 @@ def _new_layer(interpreter: Interpreter, qualname: str, args: tuple[Value, ...])
     if frame.compiled and frame.function is not None and frame.function.name == "__init__":
         # Dynamo gives up a constructor at the first layer that it builds, and does not look at the rest.
         frame.muted = True
-    if qualname.endswith((".ModuleList", ".ModuleDict")) and args and isinstance(args[0], OneOf):
+    if (
+        qualname.endswith((".ModuleList", ".ModuleDict", ".Sequential"))
+        and len(args) == 1
+        and isinstance(args[0], OneOf)
+    ):
         # Branches made the children: there is one container for each choice.
         return join(*(torch_layers.new_layer(qualname, (choice,)) for choice in args[0].options))
     return torch_layers.new_layer(qualname, args)
@@ -102,7 +106,12 @@ def _call_in_torch(
     name = qualname.rpartition(".")[2]
     if name in ("tensor", "as_tensor", "asarray") and args:
         made = literals.from_literal(args[0])
-        return replace(made, dtype=results.result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
+        if "dtype" in kwargs:
+            made = replace(made, dtype=results.result_dtype(name, None, (), kwargs))
+        given = tensor_of(args[0]) if name != "tensor" else None
+        # Of a tensor with that dtype it gives the tensor itself.
+        is_given = given is not None and given.argument and made.dtype in (given.dtype, "int")
+        return replace(made, argument=True) if is_given else made
     if name in torch_tables.OFF_BY_DEFAULT:
         return PythonValue("bool", sample=0)
     kind = torch_tables.TORCH_PYTHON.get(name)

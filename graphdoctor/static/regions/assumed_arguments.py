@@ -57,7 +57,7 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         for name, p in zip(names, params, strict=True)
     }
     if names and names[0] in by_custom and _is_plain_dict(params[0].annotation):
-        found[names[0]] = Mapping((), _BY_CUSTOM)
+        found[names[0]] = Mapping((), BY_CUSTOM)
     if any(_is_by_custom(value) for value in found.values()):
         mappings = keyed(info.body)
         if any(type(value) is Tensor and name not in mappings for name, value in found.items()):
@@ -81,7 +81,7 @@ def _tuple_of(parts: list[tuple[str, bool]]) -> Value:
 
 
 #: The arguments of a forward of which nothing is known.
-_BY_CUSTOM = Tensor(is_known=False, argument=True)
+BY_CUSTOM = Tensor(is_known=False, argument=True)
 
 
 def _is_plain_dict(annotation: cst.Annotation | None) -> bool:
@@ -116,7 +116,7 @@ def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evi
             return join(assumed, NONE) if default == NONE else assumed
         return UNKNOWN
     if default is None:
-        return replace(_BY_CUSTOM, is_known=evident) if evident or by_custom else UNKNOWN
+        return replace(BY_CUSTOM, is_known=evident) if evident or by_custom else UNKNOWN
     if default == NONE:
         return join(Tensor(argument=True), NONE) if evident else UNKNOWN
     if isinstance(default, Const):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -21,17 +22,26 @@ def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterat
     """The functions of a module of a package that take and give tensors by their annotations, as the helpers do that
     other modules import: for modules without ``__all__``.
 
-    A script, which no package holds, works with its own functions on the host; and what draws random numbers prepares
-    data.
+    A private function is one of them where nothing else in its module names it. A script, which no package holds, works
+    with its own functions on the host; and what draws random numbers prepares data.
     """
     if not module.package or "__all__" in module.scope.names:
         return
-    for function in public_functions(module, frozenset(name for name, _ in defined(module) if name[:1] != "_")):
+    offered = (name for name, _ in defined(module) if name[:1] != "_" or _is_for_others(module, name))
+    for function in public_functions(module, frozenset(offered)):
         info = function.info
         needed = [p for p in definitions.parameters(info.node.params) if p.name.value not in info.defaults]
         declared = needed and is_of_tensors(interpreter, info, needed[0].annotation)
         if declared and _gives_tensors(interpreter, info) and not _draws(info):
             yield function
+
+
+def _is_for_others(module: ModuleInfo, name: str) -> bool:
+    """Whether the text of ``module`` has a private name only where it is defined, so other modules import it.
+
+    By the custom of torch, a function whose name ends in `_` fills a tensor, as those do that set the weights at first.
+    """
+    return not name.endswith("_") and len(re.findall(rf"\b{name}\b", module.source.text)) == 1
 
 
 def _draws(info: FunctionInfo) -> bool:

@@ -10,6 +10,7 @@ from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
+    CHILDREN,
     NONE,
     STAR,
     UNKNOWN,
@@ -22,10 +23,11 @@ from graphdoctor.static.domain.values import (
     Seq,
     Value,
 )
-from graphdoctor.static.interp import arguments, calls, definitions, objects
+from graphdoctor.static.interp import arguments, calls, definitions, iteration, objects
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.assumed_arguments import assumed_arguments
-from graphdoctor.static.regions.offered import NO_METHODS
+from graphdoctor.static.regions.assumed_arguments import BY_CUSTOM, assumed_arguments
+from graphdoctor.static.regions.definitions import defined
+from graphdoctor.static.regions.offered import NO_METHODS, has_forward
 from graphdoctor.static.regions.setters import may_be_set, or_given
 from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
@@ -104,6 +106,30 @@ def _rest(function: Function) -> tuple[Value, ...]:
     """Further arguments that users may pass to a function with ``*args``."""
     params = function.info.node.params
     return (Seq(STAR, None, UNKNOWN),) if isinstance(params.star_arg, cst.Param) else ()
+
+
+def enter_sequences(interpreter: Interpreter, module: ModuleInfo, held: set[int]) -> None:
+    """Enter the forwards that a class without one of its own runs: ``class Net(nn.Sequential)``.
+
+    Left out are those in ``held``, by id, which others build, and those that hold no module of scanned code.
+    """
+    for _, value in defined(module):
+        if isinstance(value, Class) and value.info.module is module and id(value.info) not in held:
+            _enter_sequence(interpreter, module, value.info)
+
+
+def _enter_sequence(interpreter: Interpreter, module: ModuleInfo, info: ClassInfo) -> None:
+    if not info.is_module or has_forward(info) or not any(base.endswith(".Sequential") for base in info.externals):
+        return
+    made = default_module(interpreter, info)
+    children = iteration.elements(interpreter, None, made.attrs.get(CHILDREN, UNKNOWN))[0] or []
+    first = entry_function(children[0]) if children else None
+    if not any(isinstance(option, Instance) for child in children for option in options(child)):
+        return
+    assumed = list(assumed_arguments(interpreter, innermost(first)).values()) if first is not None else []
+    frame = Frame(function=None, module=module, scope=module.scope, statement=info.node, compiled=True)
+    with interpreter.call(frame):
+        calls.apply(interpreter, info.node, made, (*assumed, BY_CUSTOM)[:1], {})
 
 
 def entry_function(target: Value) -> Function | None:

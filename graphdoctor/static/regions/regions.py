@@ -39,7 +39,14 @@ from graphdoctor.static.regions.counterparts import enter_counterparts
 from graphdoctor.static.regions.data_transforms import is_data_transform, takes_arrays_alone
 from graphdoctor.static.regions.declared import functions_of_tensors
 from graphdoctor.static.regions.definitions import defined
-from graphdoctor.static.regions.entering import compiled_steps, default_module, enter, entry_function, was_called
+from graphdoctor.static.regions.entering import (
+    compiled_steps,
+    default_module,
+    enter,
+    enter_sequences,
+    entry_function,
+    was_called,
+)
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
     NO_METHODS,
@@ -247,7 +254,8 @@ def _build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[
 
 def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
     """Enter the forward of every module class: first those that no other class builds, then what they did not reach."""
-    classes = [value.info for value in _classes(module) if value.info.module is module and _is_region_class(value.info)]
+    infos = [value.info for _, value in defined(module) if isinstance(value, Class) and value.info.module is module]
+    classes = [info for info in infos if _is_region_class(info)]
     instances: dict[int, Instance] = {}
     held: set[int] = set()
     # Classes that hold others come after them in the file; little is known of a module before it is built.
@@ -264,6 +272,7 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
         )
         if again or not _reached(interpreter, info):
             enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), again=again)
+    enter_sequences(interpreter, module, held)
     for part in forward_parts(module, partial(default_module, interpreter)):
         if not works_on_the_host(interpreter, part):
             enter(interpreter, module, part)
@@ -375,10 +384,6 @@ def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether the forward of a module class was interpreted, for an object of this class."""
     function = _entered(info)
     return function is not None and was_called(interpreter, function)
-
-
-def _classes(module: ModuleInfo) -> list[Class]:
-    return [value for _, value in defined(module) if isinstance(value, Class)]
 
 
 def _is_region_class(info: ClassInfo) -> bool:

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Call, Truth
+
+torch = pytest.importorskip("torch")
 
 SOURCE = """\
 from collections import deque
@@ -57,3 +60,24 @@ def test_a_progress_bar_gives_what_it_goes_through(events: Callable[..., list[An
     )
     tested = [event for event in events(source) if isinstance(event, Truth) and "Tensor" in repr(event.value)]
     assert tested
+
+
+@pytest.mark.parametrize(
+    ("call", "breaks"),
+    [
+        ("deque([1, 2]).rotate(1)", True),
+        ("deque([1, 2]).reverse()", False),
+        ("Counter([1, 1, 2]).most_common(1)", True),
+        ("Counter([1, 1, 2]).most_common()", False),
+    ],
+)
+def test_methods_that_only_some_containers_have(tmp_path, splits: Callable[..., bool], call: str, breaks: bool) -> None:
+    source = (
+        "from collections import Counter, deque\n\nimport torch\n\n\n"
+        f"def f(x):\n    {call}\n    return x * 2\n\n\n"
+        "def graphdoctor_target():\n    return f, (torch.rand(2),)\n"
+    )
+    file = tmp_path / "source.py"
+    file.write_text(source)
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == ["GD405"] * breaks
+    assert splits(source, "f", torch.rand(2)) == breaks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Call, Convert, Truth
 
 torch = pytest.importorskip("torch")
@@ -244,3 +245,23 @@ class Adapter(nn.Module):
 def test_one_of_several_functions_that_wants_a_number_is_not_the_one_that_gets_a_tensor(events, other, numbers):
     found = events(CHOSEN.format(other=other))
     assert [e.site.untaken for e in found if isinstance(e, Convert)] == numbers
+
+
+@pytest.mark.parametrize(
+    ("made", "breaks"),
+    [
+        ("torch.as_tensor(n)", False),
+        ("torch.asarray(n, dtype=torch.int64)", False),
+        ("torch.as_tensor(n) + 1", True),
+        ("torch.as_tensor(n, dtype=torch.float32)", True),
+    ],
+)
+def test_a_tensor_made_of_an_argument_is_the_argument(tmp_path, splits, made: str, breaks: bool) -> None:
+    source = (
+        f"import torch\n\n\ndef f(x, n):\n    return torch.arange({made}) + x.sum()\n\n\n"
+        "def graphdoctor_target():\n    return f, (torch.rand(2), torch.tensor(4))\n"
+    )
+    file = tmp_path / "source.py"
+    file.write_text(source)
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == ["GD215"] * breaks
+    assert splits(source, "f", torch.rand(2), torch.tensor(4)) == breaks

@@ -387,13 +387,20 @@ HELPERS = """
 
     def _inner(x: Tensor) -> Tensor:
         return x if x.sum() > 0 else -x
+
+    def _reference(x: Tensor) -> Tensor:
+        return x if x.sum() > 0 else -x
+
+    class Tables:
+        def __init__(self, x):
+            self.table = _inner(x)
 """
 
 
 @pytest.mark.parametrize(
     ("listed", "in_package", "regions"),
     [
-        pytest.param("", True, {"largest", "both"}, id="package"),
+        pytest.param("", True, {"largest", "both", "_reference"}, id="package"),
         pytest.param("", False, set(), id="script"),
         pytest.param("__all__ = []", True, set(), id="listed"),
     ],

@@ -278,6 +278,9 @@ class Labelled(torch.Tensor):
         ("if super().sum() > 0: return self", ["GD201"]),
         ("return self.as_subclass(torch.Tensor)", ["GD405"]),
         ("return torch.rand(3).as_subclass(Labelled)", []),
+        ("made = torch.rand(3).as_subclass(Labelled) * 2; return made[1:].as_subclass(Labelled)", ["GD405"]),
+        ("return torch.rand(3).as_subclass(Labelled).abs().as_subclass(Labelled)", ["GD405"]),
+        ("return torch.rand(3).as_subclass(Labelled) * torch.rand(3)", []),
     ],
 )
 def test_methods_of_subclasses_of_tensors_are_regions(tmp_path, statement, rules):

@@ -59,6 +59,7 @@ def tensor_result(left: Tensor | None, right: Tensor | None, dtype: str | None) 
         is_known=any(t.is_known for t in both),
         constant=all(t.constant for t in both),
         sizes=both[0].sizes if len({t.sizes for t in both}) == 1 else None,
+        subclass=any(t.subclass for t in both),
     )
 
 

@@ -38,7 +38,8 @@ def new_layer(qualname: str, args: tuple[Value, ...]) -> TorchModule:
         return TorchModule(qualname, args[0] if args else Seq("list", None, UNKNOWN))
     if name == "Sequential":
         if len(args) == 1 and isinstance(args[0], Mapping):
-            return TorchModule(qualname, Seq("list", tuple(v for _, v in args[0].items)))
+            held, rest = tuple(value for _, value in args[0].items), args[0].rest
+            return TorchModule(qualname, Seq("list", held) if rest is None else Seq("list", None, join(*held, rest)))
         unknown = any(isinstance(a, Seq) and a.kind == STAR for a in args)
         return TorchModule(
             qualname,

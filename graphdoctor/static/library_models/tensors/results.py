@@ -81,9 +81,17 @@ def _one_tensor(call: _Call) -> Tensor:
         constant = all(arg.constant for arg in (*args, *call.kwargs.values()) if isinstance(arg, Tensor))
     dense = name in ("to_dense", "mm", "matmul") or name in torch_tables.PARTS_OF_SPARSE
     sparse = name.startswith(("to_sparse", "sparse_")) or (operand is not None and operand.sparse and not dense)
+    second = args[1] if len(args) > 1 else None
     unbacked = _keeps_unbacked_rows(call) or (name in torch_tables.DATA_SIZED and call.compiled)
     return Tensor(
-        call.dtype, ndim, is_known=call.is_known, sparse=sparse, constant=constant, sizes=sizes, unbacked=unbacked
+        call.dtype,
+        ndim,
+        is_known=call.is_known,
+        sparse=sparse,
+        constant=constant,
+        sizes=sizes,
+        unbacked=unbacked,
+        subclass=(operand is not None and operand.subclass) or (isinstance(second, Tensor) and second.subclass),
     )
 
 
