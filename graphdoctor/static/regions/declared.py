@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo
+from graphdoctor.static.domain.torch_tables import words
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Function, Seq, Tensor
 from graphdoctor.static.interp import arguments, definitions
@@ -16,6 +17,9 @@ from graphdoctor.static.regions.data_transforms import draws
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.offered import is_of_tensors, is_sure_tensor, public_functions
 from graphdoctor.syntax.walk import walk
+
+#: Methods that fill a tensor with random numbers.
+_FILL = words("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ uniform_")
 
 
 def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterator[Function]:
@@ -37,16 +41,14 @@ def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterat
 
 
 def _is_for_others(module: ModuleInfo, name: str) -> bool:
-    """Whether the text of ``module`` has a private name only where it is defined, so other modules import it.
-
-    By the custom of torch, a function whose name ends in `_` fills a tensor, as those do that set the weights at first.
-    """
-    return not name.endswith("_") and len(re.findall(rf"\b{name}\b", module.source.text)) == 1
+    """Whether the text of ``module`` has a private name only where it is defined, so other modules import it."""
+    return len(re.findall(rf"\b{name}\b", module.source.text)) == 1
 
 
 def _draws(info: FunctionInfo) -> bool:
-    """Whether a function draws random numbers."""
-    return any(map(draws, walk(info.body)))
+    """Whether a function draws random numbers, or fills a tensor with them, as those do that set the first weights."""
+    nodes = walk(info.body)
+    return any(draws(node) or (type(node) is cst.Attribute and node.attr.value in _FILL) for node in nodes)
 
 
 def _gives_tensors(interpreter: Interpreter, info: FunctionInfo) -> bool:

@@ -385,6 +385,9 @@ HELPERS = """
     def drawn(count: int) -> Tensor:
         return torch.rand(count) if torch.rand(1) > 0.5 else torch.zeros(count)
 
+    def _filled(x: Tensor) -> Tensor:
+        return x.uniform_() if x.sum() > 0 else x.normal_()
+
     def _inner(x: Tensor) -> Tensor:
         return x if x.sum() > 0 else -x
 
