@@ -53,6 +53,8 @@ Kwargs = dict[str, Value]
 #: The items of longer ranges are any number: most loops over them build layers that are alike, and with each number
 #: known, each layer would be another one.
 _MOST_COUNTED = 4
+#: Longer lists of pairs are tables of names: joining their values would compare each with each.
+_MOST_ENTRIES = 64
 
 _CASTS = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
 
@@ -363,6 +365,8 @@ def _type(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...]
 def _dict(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     if args and isinstance(args[0], Mapping):
         return Mapping((*args[0].items, *kwargs.items()), args[0].rest)
+    if args and isinstance(args[0], Seq) and len(args[0].items or ()) > _MOST_ENTRIES:
+        return Mapping(tuple(kwargs.items()), UNKNOWN)
     if args:
         pairs, element = iteration.elements(interpreter, node, args[0])
         items = [_entry(pair) for pair in pairs or ()]

@@ -87,6 +87,8 @@ def test_a_list_of_ones_own_holds_what_it_was_given(events, body, made, reached)
         ("nn.Sequential(named(3))", True),
         ("nn.Sequential(OrderedDict([('a', nn.Linear(8, 8))]))", False),
         ("nn.Sequential(OrderedDict())", False),
+        # A list of pairs as long as a table of names is not looked into.
+        (f"nn.Sequential(OrderedDict([{', '.join(f'({n}, Part())' for n in range(65))}]))", False),
     ],
 )
 def test_what_a_dict_holds_is_in_the_sequential_made_of_it(events, build: str, reached: bool) -> None:
