@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphdoctor.fixes.verification.grading import NOT_RUN
 from graphdoctor.fixes.verification.verify import Verified
@@ -35,6 +35,12 @@ def together(proofs: Sequence[OnCall]) -> Verified:
     findings = tuple(map(_graded, each))
     passed = frozenset[str]().union(*(proof.result.passed for proof in proofs))
     return Verified(_verification(findings, proofs), findings, passed.difference(*(proof.broke for proof in proofs)))
+
+
+def graded(findings: Sequence[Finding], result: Verified) -> list[Finding]:
+    """``findings`` with the grades of their fixes in ``result``; a fix that was not tried stays as it is."""
+    pairs = zip(findings, result.findings, strict=True)
+    return [replace(found, fix=proved.fix or found.fix) for found, proved in pairs]
 
 
 def _graded(results: Sequence[Finding]) -> Finding:

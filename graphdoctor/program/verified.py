@@ -19,7 +19,7 @@ from graphdoctor.lint import catalog
 from graphdoctor.model.findings import Diagnosis, Finding, Summary
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.program.samples import Saved
-from graphdoctor.program.several_calls import OnCall, together
+from graphdoctor.program.several_calls import OnCall, graded, together
 from graphdoctor.report.wording import enumerated
 from graphdoctor.scan.copies import Copies
 from graphdoctor.source.files import text_of
@@ -66,8 +66,7 @@ def verified(
     proof = together(proofs)
     notes = [f"fixes verified on the saved first call of {enumerated([proof.call.name for proof in proofs])}"]
     notes += dict.fromkeys(line for proof in proofs for run in proof.runs for line in run.left_out)
-    graded = zip(diagnosis.findings, proof.findings, strict=True)
-    findings = [replace(found, fix=proved.fix) for found, proved in graded]
+    findings = graded(diagnosis.findings, proof)
     ranked = rank(with_fixes(findings, proof.passed, of_varying(catalog.rules())))
     samples = tuple(proof.call.as_named for proof in proofs)
     proved = replace(diagnosis, findings=ranked, verification=proof.verification, samples=samples)

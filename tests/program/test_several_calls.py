@@ -12,7 +12,7 @@ from graphdoctor.model.findings import Finding, Fix, Location
 from graphdoctor.model.labels import Label, label
 from graphdoctor.model.runs import Dropped, Numerics, Verification
 from graphdoctor.program.samples import Saved
-from graphdoctor.program.several_calls import OnCall, together
+from graphdoctor.program.several_calls import OnCall, graded, together
 
 FOUND = Finding(
     "GD201",
@@ -65,6 +65,12 @@ def test_the_worst_of_the_calls_that_reach_a_fix_holds(fixes: tuple[Fix | None, 
     refused = expected == "refused"
     assert result.verification.fixes == (() if refused else (found.fingerprint,))
     assert [dropped.reason for dropped in result.verification.dropped] == ["the results differ"] * refused
+
+
+def test_a_fix_that_was_tried_on_no_call_stays() -> None:
+    found = replace(FOUND, fix=UNSAFE)
+    assert graded([found], together([on_call("a", None), on_call("b", None)])) == [found]
+    assert graded([found], on_call("a", VERIFIED).result) == [replace(FOUND, fix=VERIFIED)]
 
 
 def test_all_calls_must_pass() -> None:
