@@ -328,8 +328,9 @@ def check_convert(event: Convert) -> Hit | None:
         return None
     if event.to != "range" and _is_folded(event.node):
         return None
-    if tensor.constant and (event.to in ("int", "float") or (event.to == "math" and event.how in REAL_FUNCTIONS)):
-        # What is computed of sizes alone is evaluated while tracing.
+    to_number = event.to in ("int", "float") and (tensor.argument or tensor.dtype != "int")
+    if tensor.constant and (to_number or (event.to == "math" and event.how in REAL_FUNCTIONS)):
+        # What is computed of sizes alone is evaluated while tracing; but a whole number of numpy is not converted.
         return None
     if tensor.constant and not tensor.argument and _is_read_by_torch(event):
         return None

@@ -51,7 +51,8 @@ def call_numpy(
             return _evaluated(args, "float")
     of_two = name in _OF_TWO_NUMBERS and len(args) == 2 and interpreter.frame.compiled
     if of_two and not any(_may_be_array(part) for arg in args for part in options(arg)):
-        return _evaluated(args, dtype)
+        whole = name in ("gcd", "lcm") or all(_is_whole(part) for arg in args for part in options(arg))
+        return _evaluated(args, "int" if whole else None)
     # A numpy scalar that eager code computed is an input of the graph with a known value.
     is_input = ndim == 0 and not interpreter.frame.compiled
     return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
@@ -94,6 +95,11 @@ _OF_ONE_NUMBER = frozenset({"sqrt", "ceil", "floor", "log", "log2", "exp", "roun
 
 #: The same of two numbers.
 _OF_TWO_NUMBERS = frozenset({"fmax", "fmin", "floor_divide", "gcd", "lcm", "maximum", "minimum", "mod"})
+
+
+def _is_whole(value: Value) -> bool:
+    number = value.value if isinstance(value, Const) else None
+    return type(number) is int or (isinstance(value, PythonValue) and value.kind == "int")
 
 
 def _evaluated(args: tuple[Value, ...], dtype: str | None) -> Value:

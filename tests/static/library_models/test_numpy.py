@@ -190,6 +190,8 @@ def f(x):
         ("x[: np.maximum(1, x.shape[0]) - 1]", False),
         ("x.view(np.prod(x.shape))", True),
         ("sum(x * step for step in range(np.minimum(2, x.shape[0])))", True),
+        ("x * int(np.minimum(2, x.shape[0]))", True),
+        ("x * int(np.maximum(x.shape[0] * 0.5, 3))", False),
     ],
 )
 def test_torch_reads_the_numbers_that_numpy_computes_of_numbers_alone(
