@@ -326,11 +326,12 @@ def check_convert(event: Convert) -> Hit | None:
     # Text is another rule's.
     if tensor is None or not tensor.numpy or event.to in ("str", "repr", "format"):
         return None
-    if event.to != "range" and _is_folded(event.node):
+    # What is computed of sizes alone is evaluated while tracing; but a whole number of numpy is not converted.
+    is_whole = tensor.constant and not tensor.argument and tensor.dtype == "int" and event.to in ("int", "float")
+    if event.to != "range" and not is_whole and _is_folded(event.node):
         return None
-    to_number = event.to in ("int", "float") and (tensor.argument or tensor.dtype != "int")
+    to_number = event.to in ("int", "float") and not is_whole
     if tensor.constant and (to_number or (event.to == "math" and event.how in REAL_FUNCTIONS)):
-        # What is computed of sizes alone is evaluated while tracing; but a whole number of numpy is not converted.
         return None
     if tensor.constant and not tensor.argument and _is_read_by_torch(event):
         return None
