@@ -45,20 +45,15 @@ def verified(
         runs = _Runs(diagnosis, calls, timeout, Path(folder), progress, server)
         try:
             while call := runs.best([f for f in fixable if not any(f.fingerprint in p.broke for p in proofs)]):
-                failed = next((run for run in call.runs if run.outcome != "ok"), None)
-                if failed is not None:
-                    reason = failed.detail or failed.outcome
-                    diagnosis = _noted(
-                        diagnosis, f"fixes not verified: the saved call of {call.saved.name} fails: {reason}"
-                    )
-                    break
-                copies = Copies(call.request, files, progress, server)
+                if failed := next((run for run in call.runs if run.outcome != "ok"), None):
+                    reason = f"the saved call of {call.saved.name} fails: {failed.detail or failed.outcome}"
+                    diagnosis = _noted(diagnosis, f"fixes not verified: {reason}")
+                    continue
                 here = runs.without_others(call, _as_in(call.runs, diagnosis.findings))
-                result = verify(here, texts, call.runs, copies, each=False, seconds=timeout)
-                if result is None:
-                    break
-                broke = frozenset(finding.fingerprint for finding in here if _broke(finding))
-                proofs.append(OnCall(call.saved, result, broke, tuple(call.runs)))
+                copies = Copies(call.request, files, progress, server)
+                if result := verify(here, texts, call.runs, copies, each=False, seconds=timeout):
+                    broke = frozenset(finding.fingerprint for finding in here if _broke(finding))
+                    proofs.append(OnCall(call.saved, result, broke, tuple(call.runs)))
         except runner.NotStarted as error:
             diagnosis = _noted(diagnosis, f"fixes not verified: {error}")
     if not proofs:
@@ -110,9 +105,9 @@ class _Runs:
         self._timeout, self._folder, self._progress, self._server = timeout, folder, progress, server
 
     def best(self, findings: Sequence[Finding]) -> _Call | None:
-        """Of the calls not given yet, the first one in which most of ``findings`` break.
+        """Of the calls that it has not given yet, the first one in which most of ``findings`` break.
 
-        None where none breaks in any; but at first the first call then. Raises NotStarted.
+        Where none breaks, it is the first call of all at first, and None later. Raises NotStarted.
         """
         wanted = sum(map(_broke, findings))
         best, most = None, 0 if self._given else -1

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 import pytest
 
+from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.branches.masked_writes import write_by_mask
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.tensors.masks import write_without_test
@@ -25,31 +26,11 @@ REWRITTEN = {
     "a function of torch": "m = x > 0.5\nif bool(torch.any(m)):\n    y[..., m] = 2\n    x[m] = torch.finfo(x.dtype).max\nreturn y, x",
 }
 
-
-def source_of(body: str) -> str:
-    return HEAD + "".join(f"    {line}\n" for line in body.split("\n"))
-
-
-@pytest.mark.parametrize("name", REWRITTEN)
-def test_the_same_is_written_without_asking(make: Any, runner: Any, name: str) -> None:
-    import torch
-
-    source = source_of(REWRITTEN[name])
-    mark = next(mark for mark in MARKS.values() if mark in source)
-    after = make(source, cst.Call, mark).after(write_by_mask)
-    assert "if" not in after
-    for values in ([0.1, 0.7, float("nan")], [0.1, 0.2, 0.3], [0.7, 0.8, 0.9]):
-        x = torch.tensor(values)
-        expected = runner.eager(source, x.clone(), torch.ones(3))
-        torch.testing.assert_close(runner.eager(after, x.clone(), torch.ones(3)), expected, equal_nan=True)
-    result = runner.compiled(after, x.clone(), torch.ones(3), fullgraph=True)
-    torch.testing.assert_close(result.value, expected, rtol=0, atol=0)
-
-
+#: What is written is selected by the mask, too.
 SELECTED = {
     "the same elements of another": "m = x > 0.5\nif m.any():\n    y[m] = x[m] * 2\nreturn y",
-    "the mask in place": "if torch.isnan(x).any():\n    x[torch.isnan(x)] = y[torch.isnan(x)]\nreturn x",
-    "its opposite": "keep = x <= 0.5\nif not keep.all():\n    y[~keep] += x[~keep]\nreturn y",
+    "the selected mask in place": "if torch.isnan(x).any():\n    x[torch.isnan(x)] = y[torch.isnan(x)]\nreturn x",
+    "what its opposite selects": "keep = x <= 0.5\nif not keep.all():\n    y[~keep] += x[~keep]\nreturn y",
     "the last dimensions": (
         "m = x > 0.5\nz = torch.stack([y, y])\nif torch.any(m):\n    z[..., m] = z[..., m].exp()\n    z[..., m] -= z[..., m] + 1\n"
         "return z"
@@ -57,20 +38,28 @@ SELECTED = {
 }
 
 
-@pytest.mark.parametrize("name", SELECTED)
-def test_what_the_mask_selects_is_written_without_asking(make: Any, runner: Any, name: str) -> None:
+def source_of(body: str) -> str:
+    return HEAD + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "body"),
+    [(write_by_mask, body) for body in REWRITTEN.values()] + [(write_without_test, body) for body in SELECTED.values()],
+    ids=[*REWRITTEN, *SELECTED],
+)
+def test_the_same_is_written_without_asking(make: Any, runner: Any, rewrite: Rewrite, body: str) -> None:
     import torch
 
-    source = source_of(SELECTED[name])
+    source = source_of(body)
     mark = next(mark for mark in MARKS.values() if mark in source)
-    after = make(source, cst.Call, mark).after(write_without_test)
+    after = make(source, cst.Call, mark).after(rewrite)
     assert "if" not in after
     for values in ([0.1, 0.7, float("nan")], [0.1, 0.2, 0.3], [0.7, 0.8, 0.9]):
         x = torch.tensor(values)
         expected = runner.eager(source, x.clone(), torch.ones(3))
         torch.testing.assert_close(runner.eager(after, x.clone(), torch.ones(3)), expected, equal_nan=True)
     result = runner.compiled(after, x.clone(), torch.ones(3), fullgraph=True)
-    torch.testing.assert_close(result.value, expected)
+    torch.testing.assert_close(result.value, expected, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
