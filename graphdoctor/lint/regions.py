@@ -37,7 +37,16 @@ def regions_of(
                 known[called] = _shown(called, name_of)
             ran.append(known[called])
         found.append(_region(entry, known[entry], ran, by_function, hosts))
-    return tuple(found)
+    return (*found, *_around(interpreter.region_facts.around, name_of))
+
+
+def _around(classes: Iterable[ClassInfo], name_of: PathOf) -> Iterable[FoundRegion]:
+    """The ``classes`` that compile parts of themselves: no regions, but reports say why nothing is said of them."""
+    for info in classes:
+        path = name_of(info.module.source.resolved)
+        if path is not None:
+            line = info.module.source.location(info.node).line
+            yield FoundRegion(Region(info.qualname, path, line, True, 0, compiles_parts=True), (), frozenset())
 
 
 @dataclass(frozen=True)

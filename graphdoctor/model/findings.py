@@ -181,6 +181,8 @@ class Region:
     host: str = ""
     #: How many findings in these functions are not shown: of rules that are not selected, or silenced by comments.
     silenced: int = 0
+    #: Whether it compiles parts of itself: only these parts are judged, and it has no findings of its own.
+    compiles_parts: bool = False
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ def _models(diagnosis: Diagnosis) -> str:
     )
     more = f"{found.more} more {'has' if found.more == 1 else 'have'} findings. " if found.more else ""
     listed = table(("Findings", "Model", "Where", ""), rows) if found.affected else ""
-    return titled("Where graphs break, by model", "\n\n".join(filter(None, [listed, escape(more + found.none_in)])))
+    return titled("Where graphs break, by model", "\n\n".join(filter(None, [listed, escape(more + found.note)])))
 
 
 def _first(diagnosis: Diagnosis) -> str:

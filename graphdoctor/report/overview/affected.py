@@ -58,6 +58,13 @@ class Overview:
     more: int
     clean: tuple[Region, ...]
     clean_more: int
+    #: The names of those that compile parts of themselves.
+    in_parts: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What is said of the models without a row."""
+        return " ".join(filter(None, (self.none_in, self.compiled_in_parts)))
 
     @property
     def none_in(self) -> str:
@@ -70,6 +77,17 @@ class Overview:
         names += [f"{self.clean_more:,} more"] if self.clean_more else []
         return f"No break is predicted in the code of {plural(number, others + 'model')}: {enumerated(names)}."
 
+    @property
+    def compiled_in_parts(self) -> str:
+        """``Boltz compiles parts of itself: only these are judged.``; empty where no model does."""
+        if not self.in_parts:
+            return ""
+        names = [*self.in_parts[:_MOST_CLEAN]]
+        names += [f"{len(self.in_parts) - len(names):,} more"] if len(names) < len(self.in_parts) else []
+        one = len(self.in_parts) == 1
+        compile_parts = "compiles parts of itself" if one else "compile parts of themselves"
+        return f"{enumerated(names)} {compile_parts}: only these parts are judged."
+
 
 def overview(diagnosis: Diagnosis) -> Overview | None:
     """The models of a scan that ran nothing; None where there are not several to tell apart.
@@ -80,13 +98,15 @@ def overview(diagnosis: Diagnosis) -> Overview | None:
         return None
     found = affected(diagnosis)
     clean = sorted(_without_findings(diagnosis), key=lambda region: -region.functions)
-    if not found and not clean:
+    in_parts = tuple(dict.fromkeys(region.name for region in diagnosis.regions if region.compiles_parts))
+    if not found and not clean and not in_parts:
         return None
     return Overview(
         tuple(found[:_MOST_AFFECTED]),
         len(found) - len(found[:_MOST_AFFECTED]),
         tuple(clean[:_MOST_CLEAN]),
         len(clean) - len(clean[:_MOST_CLEAN]),
+        in_parts,
     )
 
 
@@ -155,7 +175,7 @@ def _by_place(row: Affected, findings: Sequence[Finding]) -> list[Finding]:
 
 def _without_findings(diagnosis: Diagnosis) -> list[Region]:
     shown = {finding.fingerprint for finding in diagnosis.findings if finding.severity != "info"}
-    modules = (region for region in diagnosis.regions if region.is_module and not region.silenced)
+    modules = (r for r in diagnosis.regions if r.is_module and not r.silenced and not r.compiles_parts)
     return [region for region in modules if shown.isdisjoint(region.findings)]
 
 

@@ -45,7 +45,7 @@ def models(shown: Diagnosis, look: Look) -> Iterator[str]:
         yield from wrapped(row.remark, " " * width(lead), width(lead), look.width) if row.remark else ()
     if found.more:
         yield f"  and {found.more} more"
-    yield from wrapped(found.none_in, "", 0, look.width) if found.none_in else ()
+    yield from wrapped(found.note, "", 0, look.width) if found.note else ()
 
 
 def first(shown: Diagnosis, look: Look) -> Iterator[str]:

@@ -63,7 +63,7 @@ from graphdoctor.static.regions.offered import (
 )
 from graphdoctor.static.regions.public_names import public_names
 from graphdoctor.static.regions.tensor_objects import parts_of_tensor_objects
-from graphdoctor.static.regions.unbuilt import classes_that_compile
+from graphdoctor.static.regions.unbuilt import build_unbuilt, is_around
 from graphdoctor.static.regions.updates import metrics, steps
 from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
@@ -98,7 +98,7 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
             # Where only classes that nothing builds compile something, it is still open how users compile the rest of a
             # library.
             known = len(compiles)
-            _build_unbuilt(interpreter, module, compiles)
+            interpreter.region_facts.around = build_unbuilt(interpreter, module, compiles)
             _enter_compiled(interpreter, module, compiles[known:])
         if not resolved and not is_for_other_framework(module.source.text):
             interpreter.region_facts.assumed = True
@@ -244,16 +244,11 @@ def _hooks_on_parts(interpreter: Interpreter, module: ModuleInfo) -> None:
                 enter(interpreter, module, option)
 
 
-def _build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]) -> None:
-    """Build the classes that compile a part of themselves, as users of a library do in other files."""
-    for value, methods in classes_that_compile(module, {event.node for event in compiles}):
-        made = default_module(interpreter, value.info)
-        for method in methods:
-            calls.apply(interpreter, method.info.node, calls.bind(method, made), (), {})
-
-
 def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
-    """Enter the forward of every module class: first those that no other class builds, then what they did not reach."""
+    """Enter the forward of every module class: first those that no other class builds, then what they did not reach.
+
+    Left out are those of modules that compile parts of themselves, and of what holds such a module.
+    """
     infos = [value.info for _, value in defined(module) if isinstance(value, Class) and value.info.module is module]
     classes = [info for info in infos if _is_region_class(info)]
     instances: dict[int, Instance] = {}
@@ -264,8 +259,10 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
             instances[id(info)] = made = default_module(interpreter, info)
             held |= {id(part.info) for part in held_objects(made) if part is not made}
     public = public_names(module)
-    transforms = {key for key, made in instances.items() if key not in held and is_data_transform(interpreter, made)}
-    classes = [info for info in classes if id(info) not in transforms and not takes_arrays_alone(info)]
+    host = {key for key, made in instances.items() if key not in held and is_data_transform(interpreter, made)}
+    if around := interpreter.region_facts.around:
+        host |= {id(info) for info in classes if is_around(info, instances.get(id(info)), around)}
+    classes = [info for info in classes if id(info) not in host and not takes_arrays_alone(info)]
     for info in sorted(classes, key=lambda one: id(one) in held):
         again = (info.name in public and _may_get_other_kinds(interpreter, info)) or _got_unknowns_only(
             interpreter, info

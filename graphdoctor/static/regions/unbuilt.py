@@ -7,10 +7,15 @@ from collections.abc import Collection, Iterator
 
 import libcst as cst
 
-from graphdoctor.static.domain.program import ModuleInfo
+from graphdoctor.static.domain.events import Compile, Event
+from graphdoctor.static.domain.held_objects import held_objects
+from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Class, Function
+from graphdoctor.static.domain.values import Class, Function, Instance, TorchModule, Value
+from graphdoctor.static.interp import calls
+from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.definitions import defined
+from graphdoctor.static.regions.entering import default_module
 from graphdoctor.syntax.walk import walk
 
 #: A call of ``compile`` in a text: most files that have the word have none. A pattern that begins with plain text is
@@ -18,7 +23,29 @@ from graphdoctor.syntax.walk import walk
 _CALLED = re.compile(r"\.compile(?<!\bre\.compile)\s*\(")
 
 
-def classes_that_compile(module: ModuleInfo, seen: Collection[cst.CSTNode]) -> Iterator[tuple[Class, list[Function]]]:
+def build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]) -> list[ClassInfo]:
+    """Build the classes that compile something of their own, as users of a library do in other files.
+
+    Returns the modules among them that compile a part of themselves: their ``forward`` is code around it.
+    """
+    around = []
+    for value, methods in _classes_that_compile(module, {event.node for event in compiles}):
+        known = len(compiles)
+        made = default_module(interpreter, value.info)
+        for method in methods:
+            calls.apply(interpreter, method.info.node, calls.bind(method, made), (), {})
+        if any(_is_part(event.target, made) for event in compiles[known:] if isinstance(event, Compile)):
+            around.append(value.info)
+    return around
+
+
+def is_around(info: ClassInfo, made: Instance | None, around: Collection[ClassInfo]) -> bool:
+    """Whether an object of ``info``, such as ``made``, is of a class in ``around``, or holds an object of one."""
+    parts = held_objects(made) if made is not None else ()
+    return any(base in around for one in (info, *(part.info for part in parts)) for base in one.mro)
+
+
+def _classes_that_compile(module: ModuleInfo, seen: Collection[cst.CSTNode]) -> Iterator[tuple[Class, list[Function]]]:
     """The classes of the file with a call of ``compile`` that is not among ``seen``, and their methods that have one.
 
     A constructor is none of these methods: who builds the class calls it.
@@ -36,6 +63,16 @@ def classes_that_compile(module: ModuleInfo, seen: Collection[cst.CSTNode]) -> I
         ]
         if functions:
             yield value, [function for function in functions if function.info.name != "__init__"]
+
+
+def _is_part(target: Value, whole: Instance) -> bool:
+    """Whether ``target`` is a module that ``whole`` made or got, or a method of one or of ``whole`` itself."""
+    for option in options(target):
+        holder = option.bound if isinstance(option, Function) else option
+        is_module = isinstance(holder, TorchModule) or (isinstance(holder, Instance) and holder.info.is_module)
+        if is_module and (holder is not whole or (isinstance(option, Function) and option.info.name != "forward")):
+            return True
+    return False
 
 
 def _compiles(body: cst.CSTNode, seen: Collection[cst.CSTNode]) -> bool:

@@ -99,6 +99,18 @@ def test_many_models_are_cut(scanned: Diagnosis) -> None:
     assert found is not None and found.none_in.endswith("Clean0, Clean1, Clean2, Clean3, Clean4 and 4 more.")
 
 
+def test_models_that_compile_parts_of_themselves_are_named(scanned: Diagnosis) -> None:
+    whole = [replace(region(f"Whole{n}"), compiles_parts=True) for n in range(7)]
+    found = overview(replace(scanned, regions=(scanned.regions[0], whole[0])))
+    assert found is not None and (found.none_in, found.note) == (
+        "", "Whole0 compiles parts of itself: only these parts are judged."
+    )  # fmt: skip
+    text = terminal.render(replace(scanned, regions=(*scanned.regions, *whole)))
+    assert "Cleanest and Clean. Whole0," in text
+    end = "Whole4 and 2 more compile parts of themselves: only these parts are judged."
+    assert end in " ".join(text.split())
+
+
 def test_a_path_stays_in_one_piece(scanned: Diagnosis) -> None:
     long = f"package/{'part_' * 20}model.py"
     first = replace(scanned.regions[0], path=long)

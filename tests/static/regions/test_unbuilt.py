@@ -59,3 +59,68 @@ def test_what_an_object_of_a_library_wraps_is_a_region(tmp_path: Path) -> None:
     )
     wrapped = 'update = TensorDictModule(update, in_keys=["x"], out_keys=["y"])\nupdate = torch.compile(update)\n'
     assert lines(tmp_path, update + wrapped) == [("GD101", 6)]
+
+
+@pytest.mark.parametrize(
+    "compiles",
+    [
+        "self.block = torch.compile(self.block)",
+        "self.block.forward = torch.compile(self.block.forward)",
+        "self.block.compile()",
+        "self.block = torch.compile(torch.nn.Sequential(self.block, torch.nn.ReLU()))",
+    ],
+)
+@pytest.mark.parametrize("default", ["True", "False"])
+def test_a_module_that_compiles_a_part_of_itself_is_code_around_it(tmp_path: Path, compiles: str, default: str) -> None:
+    block = "import torch\n\n\nclass Block(torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x\n"
+    net = f"""
+
+class Net(torch.nn.Module):
+    def __init__(self, fast={default}):
+        super().__init__()
+        self.block = Block()
+        if fast:
+            {compiles}
+
+    def forward(self, x):
+        y = self.block(x)
+        print(y.sum().item())
+        return y
+
+
+class Larger(Net):
+    def extra(self):
+        return 1
+
+
+class Holder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+
+    def forward(self, x):
+        print("outside")
+        return self.net(x)
+"""
+    assert lines(tmp_path, block + net) == [("GD101", 6)]
+
+
+@pytest.mark.parametrize(
+    "compiles",
+    ["self.attend = torch.compile(flex_attention)", "self.forward = torch.compile(self.forward)", "self.compile()"],
+)
+def test_a_module_that_compiles_a_function_of_torch_or_itself_stays_a_region(tmp_path: Path, compiles: str) -> None:
+    net = f"""import torch
+from torch.nn.attention.flex_attention import flex_attention
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        {compiles}
+
+    def forward(self, x):
+        print(x.shape)
+        return x * 2
+"""
+    assert lines(tmp_path, net) == [("GD101", 11)]

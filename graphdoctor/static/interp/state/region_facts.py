@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from graphdoctor.static.domain.program import ClassInfo
 
 
 @dataclass(eq=False)
@@ -17,3 +19,5 @@ class RegionFacts:
     assumed: bool = False
     #: Whether a function is being interpreted that nothing in the file calls.
     uncalled: bool = False
+    #: The modules whose constructor or methods compile parts of them: their own ``forward`` is code around these.
+    around: list[ClassInfo] = field(default_factory=list)
