@@ -101,7 +101,7 @@ class PythonValue(Value):
     kind: str = "object"
     shape: bool = False
     sample: int | str | None = None
-    #: For a dtype: "bool", "int", "float" or "complex".
+    #: For a dtype: "bool", "int", "float" or "complex". For a string: "device" where it is the type of a device.
     family: str | None = None
     #: A number that compiled code read from tensor data (``item``, ``tolist``), or a list of such numbers: an
     #: unbacked SymInt or SymFloat, on which no branch can be decided.

@@ -123,7 +123,7 @@ def _sequence_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: S
 def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: str) -> Value:
     """An attribute of a Python object whose methods are known by name, or of an unknown value."""
     if isinstance(receiver, PythonValue) and receiver.kind == "device" and name == "type":
-        return PythonValue("str")
+        return PythonValue("str", family="device")
     if isinstance(receiver, Function) and name == "__name__" and not _is_decorated(receiver.info.node):
         return Const(receiver.info.name)
     if isinstance(receiver, Const) and type(receiver.value) is EnumText and name in ("name", "value"):

@@ -79,13 +79,15 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
     return Answer(verdict, sample, is_tensor(value))
 
 
-#: Properties that a tensor has only where the user made it so.
-_LAYOUTS = frozenset(("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_nested"))
+#: Properties that a tensor has only where the user made it so, or on devices that code is rarely compiled for.
+_RARE = frozenset(
+    ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_nested", "is_mps", "is_xpu", "is_xla")
+)
 
 
 def _asks_for_a_rare_kind(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
     """Whether ``test`` asks if a tensor is sparse or the like, or if a value is of a class that it rarely is of."""
-    if type(test) is cst.Attribute and test.attr.value in _LAYOUTS:
+    if type(test) is cst.Attribute and test.attr.value in _RARE:
         asked = expressions.evaluate(interpreter, test.value)
         return not any(isinstance(option, Tensor) and option.sparse for option in options(asked))
     if type(test) is not cst.Call or not _is_isinstance(test) or type(test.args[0].value) is not cst.Name:

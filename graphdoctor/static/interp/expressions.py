@@ -257,7 +257,8 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
     if verdict is (not is_and):
         return left
     before = interpreter.snapshot()
-    with interpreter.path(optional=verdict is None):
+    untaken = verdict is None and conditions.sample_of(left) is (not is_and)
+    with interpreter.path(optional=verdict is None, untaken=untaken):
         conditions.narrow(interpreter, node.left, positive=is_and)
         right = evaluate(interpreter, node.right)
     interpreter.restore(before)
@@ -267,16 +268,11 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
 def _decisive(left: Value, is_and: bool) -> list[Value]:
     """The left operand of ``and`` or ``or`` where it decides: narrowed to false values, or to true ones."""
     found: list[Value] = []
-    for option in options(left):
-        if (
-            type(option) is PythonValue
-            and option.kind == "bool"
-            and not option.data_dependent
-            and option.sample is None
-        ):
+    for o in options(left):
+        if type(o) is PythonValue and o.kind == "bool" and not o.data_dependent and o.sample is None:
             found.append(Const(not is_and))
-        elif type(option) is not Const or bool(option.value) is not is_and:
-            found.append(option)
+        elif type(o) is not Const or bool(o.value) is not is_and:
+            found.append(o)
     return found
 
 

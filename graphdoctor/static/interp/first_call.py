@@ -1,9 +1,10 @@
 """Branches that only the first call takes: they set what their test finds missing, or clear the flag that they test.
 
 ``if self.table is None: self.table = build()`` and ``if self.first: self.first = False``, and the same with names that
-the function declares global, or with ``getattr`` and ``setattr``, as in decorators that keep what a method made: of a
-module in use it is not known whether the call that is compiled is its first. A sample that the file declares is a fresh
-module, and there the branch runs, as for an object that the call makes.
+the function declares global, or with ``getattr`` and ``setattr``, as in decorators that keep what a method made; or
+with an entry of a dict that outlives the call, ``if key not in CACHE: CACHE[key] = build(key)``. Of a module in use it
+is not known whether the call that is compiled is its first. A sample that the file declares is a fresh module, and
+there the branch runs, as for an object that the call makes.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ def _must_be_set(test: cst.BaseExpression) -> list[tuple[str, str]]:
     """The attribute or name that must have a value for ``test``."""
     if type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
+        if type(part.operator) is cst.In:
+            return _entry(part.comparator, test.left)
         return _place(test.left) if type(part.operator) is cst.IsNot and _is_none(part.comparator) else []
     if _is_call_of(test, "hasattr"):
         return _named(test)
@@ -96,21 +99,26 @@ def _must_be_set(test: cst.BaseExpression) -> list[tuple[str, str]]:
 
 
 def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of ``found`` that outlive the call: attributes, and names that are declared global or nonlocal.
+    """Those of ``found`` that outlive the call: attributes, names that are declared global or nonlocal, and entries of
+    dicts that a module or an object holds.
 
     For a local name that is read from an attribute, ``table = self.table``, it is the attribute. The attributes of an
     object that compiled code makes do not outlive it.
     """
     scope, function = interpreter.frame.scope, interpreter.frame.function
-    places = []
+    places: list[tuple[str, str]] = []
     for receiver, name in found:
+        if name.endswith("]") and not receiver:
+            # A dict that a function makes or gets is not known to outlive the call.
+            places += [] if name.partition("[")[0] in scope.names else [(receiver, name)]
+            continue
         is_local = not receiver and name not in scope.outer
         read = function.first_values.get(name) if is_local and function is not None else None
         places += [(receiver, name)] if read is None else _place(read)
     return [
         (receiver, name)
         for receiver, name in places
-        if (name in scope.outer if not receiver else not _made_inside(scope.find(receiver)))
+        if (name in scope.outer or name.endswith("]") if not receiver else not _made_inside(scope.find(receiver)))
     ]
 
 
@@ -141,7 +149,20 @@ def _fills(interpreter: Interpreter, block: cst.CSTNode, receiver: str, name: st
     if all(_counts(value, receiver, name) for value in stored):
         return False
     function = interpreter.frame.function
-    return function is None or not any(_is_none(value) for value in _stores(function.body, receiver, name))
+    if function is None:
+        return True
+    container = name.partition("[")[0]
+    if container != name and _is_emptied(function.body, receiver, container):
+        return False
+    return not any(_is_none(value) for value in _stores(function.body, receiver, name))
+
+
+def _is_emptied(body: cst.CSTNode, receiver: str, name: str) -> bool:
+    """Whether ``body`` makes a dict anew, or takes entries out of it."""
+    if any(_stores(body, receiver, name)):
+        return True
+    methods = (call.func for call in find(body, cst.Call) if type(call.func) is cst.Attribute)
+    return any(m.attr.value in ("clear", "pop", "popitem") and (receiver, name) in _place(m.value) for m in methods)
 
 
 def _must_be_unset(test: cst.BaseExpression) -> list[tuple[str, str]]:
@@ -151,6 +172,8 @@ def _must_be_unset(test: cst.BaseExpression) -> list[tuple[str, str]]:
         return _must_be_unset(test.left) + _must_be_unset(test.right)
     if type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
+        if type(part.operator) is cst.NotIn:
+            return _entry(part.comparator, test.left)
         missing = type(part.operator) is cst.Is and _is_none(part.comparator)
         chosen = type(part.operator) is cst.Equal and type(part.comparator) is cst.SimpleString
         return _place(test.left) if missing or chosen else []
@@ -167,7 +190,16 @@ def _place(node: cst.BaseExpression) -> list[tuple[str, str]]:
         return [(node.value.value, node.attr.value)]
     if _is_call_of(node, "getattr"):
         return _named(node)
+    if type(node) is cst.Subscript and len(node.slice) == 1 and type(node.slice[0].slice) is cst.Index:
+        return _entry(node.value, node.slice[0].slice.value)
     return [("", node.value)] if type(node) is cst.Name else []
+
+
+def _entry(container: cst.BaseExpression, key: cst.BaseExpression) -> list[tuple[str, str]]:
+    """The entry under ``key``, a name or a string, of a dict that is a name or an attribute: ``CACHE[key]``."""
+    if type(key) not in (cst.Name, cst.SimpleString) or type(container) not in (cst.Name, cst.Attribute):
+        return []
+    return [(receiver, f"{name}[{key.value}]") for receiver, name in _place(container)]  # type: ignore[attr-defined]
 
 
 def _is_call_of(node: cst.CSTNode, builtin: str) -> TypeGuard[cst.Call]:

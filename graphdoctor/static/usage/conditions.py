@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 import libcst as cst
 
 from graphdoctor.static.usage.calls import Calls
 from graphdoctor.static.usage.events import MISSING, Condition, TrackedObject, dotted
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 #: How a line binds a name, or lets others bind it: an assignment, ``global``, a loop, an import.
 _BINDS = (
@@ -68,6 +69,20 @@ class Conditions(Calls):
             return False
         return bool(tracked.value) if tracked.passed and tracked.value is not MISSING else None
 
+    def ran_before(self, node: cst.If) -> bool:
+        """Whether the first branch of ``node`` ran for the same object, and keeps itself from running again:
+        ``if not self.ready: ...; self.ready = True``.
+        """
+        stored = {dotted(t.target): assign.value for assign in find(node.body, cst.Assign) for t in assign.targets}
+        for name, by_call in _asked(node.test):
+            value = stored.get(name)
+            if value is None or not (by_call or self._literal(value) is not MISSING):
+                continue
+            now = self._stands_for(name)
+            if now is not None and now.node is value:
+                return True
+        return False
+
     def _asks_for_wrapper(self, test: cst.Call) -> bool:
         """Whether the test asks if an object is compiled, and it is: ``hasattr(model, "_orig_mod")``."""
         if dotted(test.func) not in ("hasattr", "isinstance") or len(test.args) != 2:
@@ -115,12 +130,27 @@ class Conditions(Calls):
 
     def _look(self, node: cst.BaseExpression) -> TrackedObject | None:
         """What a chain of names stands for, without an event."""
-        chain = dotted(node).split(".")
+        return self._stands_for(dotted(node))
+
+    def _stands_for(self, name: str) -> TrackedObject | None:
+        """What a dotted name stands for."""
+        chain = name.split(".")
         tracked = self.state.find(self.frame.scopes, chain[0]) if chain[0] else None
         for name in chain[1:]:
             stored = self.state.objects.get(tracked.number, {}) if tracked is not None else {}
             tracked = stored.get(name)
         return tracked
+
+
+def _asked(test: cst.BaseExpression) -> Iterator[tuple[str, bool]]:
+    """The names and attributes that a test reads, and whether by a call: ``hasattr(self, "ready")``."""
+    for node in walk(test):
+        if isinstance(node, (cst.Name, cst.Attribute)):
+            yield dotted(node), False
+        elif isinstance(node, cst.Call) and dotted(node.func) in ("hasattr", "getattr") and len(node.args) > 1:
+            attribute = node.args[1].value
+            if isinstance(attribute, cst.SimpleString):
+                yield f"{dotted(node.args[0].value)}.{attribute.evaluated_value!s}", True
 
 
 def _asked_flag(test: cst.BaseExpression) -> tuple[cst.BaseExpression, bool] | None:

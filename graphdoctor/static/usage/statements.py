@@ -190,7 +190,7 @@ class Statements(Conditions):
         orelse = node.orelse
         if answer is True:
             return self.block(node.body.body)
-        if answer is False:
+        if answer is False or self.ran_before(node):
             return self._else(orelse)
         inside, otherwise = self.conditions(node.test, True), self.conditions(node.test, False)
         text = text.removeprefix("not ")

@@ -16,6 +16,8 @@ MODEL = """
 import torch
 import torch.nn as nn
 
+TABLES = {}
+
 
 class Net(nn.Module):
     def __init__(self):
@@ -24,6 +26,7 @@ class Net(nn.Module):
         self.kind = "sparse"
         self.ready = False
         self.first = True
+        self.tables = {}
 
     def forward(self, x):
         BODY
@@ -57,6 +60,10 @@ def untaken(events, body: str, after: str = "") -> list[bool]:
         "old = self.table\nif old is not None:\n    return old\nprint(1)\nself.table = x.sum(0)",
         "old = getattr(self, 'table')\nif old is None:\n    print(1)\n    old = x.sum(0)\n    setattr(self, 'table', old)",
         "old = getattr(self, NAME, None)\nif old is not None:\n    return old\nprint(1)\nsetattr(self, NAME, x.sum(0))",
+        "if key not in self.tables:\n    print(1)\n    self.tables[key] = x.sum(0)",
+        "if 'a' not in TABLES:\n    print(1)\n    TABLES['a'] = x.sum(0)",
+        "if key in TABLES:\n    return TABLES[key]\nprint(1)\nTABLES[key] = x.sum(0)",
+        "if self.tables[key] is None:\n    print(1)\n    self.tables[key] = x.sum(0)",
     ],
 )
 def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body):
@@ -82,6 +89,11 @@ def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body
         "old = self.table\nif old is not None:\n    return old\nprint(1)\nold = x.sum(0)",
         "kept = x if x.dim() > 2 else None\nold = kept\nif old is not None:\n    return old\nprint(1)\nkept = x.sum(0)",
         "old = getattr(self, NAME, None)\nif old is not None:\n    return old\nprint(1)\nsetattr(self, OTHER, x)",
+        "if key not in self.tables:\n    print(1)\n    self.tables[other] = x.sum(0)",
+        "if key not in self.tables:\n    print(1)\n    self.tables[key] = x.sum(0)\nself.tables = {}",
+        "if key not in self.tables:\n    print(1)\n    self.tables[key] = x.sum(0)\nself.tables.clear()",
+        "tables = {}\nif key not in tables:\n    print(1)\n    tables[key] = x.sum(0)",
+        "if key in TABLES:\n    print(1)\n    TABLES[key] = x.sum(0)",
     ],
 )
 def test_one_that_later_calls_may_take_again_is_not(events, body):

@@ -126,3 +126,47 @@ if args.fast:
 )
 def test_a_part_of_a_test_says_that_nothing_is_compiled(tmp_path: Path, test: str, found: list[str]) -> None:
     assert rules(tmp_path, PARTS.format(test=test)) == found
+
+
+ONCE = """\
+import torch
+
+
+class Speech:
+    def __init__(self):
+        self.layer = torch.nn.Linear(4, 4)
+        self.flag = False
+        self.none = None
+
+    def step(self, x):
+        return self.layer(x)
+
+    def generate(self, x):
+        if {test}:
+            self.step = torch.compile(self.step)
+            {then}
+        return self.step(x)
+
+
+speech = Speech()
+speech.generate(torch.rand(2, 4))
+speech.generate(torch.rand(2, 4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "then", "found"),
+    [
+        ("not self.flag", "self.flag = True", []),
+        ("not self.flag", "pass", ["GD603"]),
+        ("not self.flag", "self.other = True", ["GD603"]),
+        ("self.none is None and x.is_cuda", "self.none = 1", []),
+        ('not hasattr(self, "new")', "self.new = True", []),
+        ('not hasattr(self, "new")', "self.flag = True", ["GD603"]),
+        ('getattr(self, "new", None) is None', "self.new = torch.zeros(1)", []),
+    ],
+)
+def test_a_branch_that_keeps_itself_from_running_again_runs_once(
+    tmp_path: Path, test: str, then: str, found: list[str]
+) -> None:
+    assert rules(tmp_path, ONCE.format(test=test, then=then)) == found

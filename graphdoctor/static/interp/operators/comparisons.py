@@ -31,6 +31,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.interp.operators import devices
 from graphdoctor.static.interp.operators.arithmetic import (
     COMPARISONS,
     from_shape,
@@ -85,6 +86,8 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
     if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
         found = ordered(name, a.value, b.value)
         return Const(found.value, by_data=a.by_data or b.by_data) if type(found) is Const else found
+    if name in ("Equal", "NotEqual") and (devices.is_rare(a, (b,)) or devices.is_rare(b, (a,))):
+        return PythonValue("bool", sample=int(name == "NotEqual"))
     newer = torch_versions.compared(name, a, b)
     if newer is not None:
         return Const(newer)
@@ -192,6 +195,8 @@ def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right
     if right == External("os.environ"):
         return PythonValue("bool", sample=int(negative))
     items = right.items if isinstance(right, Seq) else None
+    if items and devices.is_rare(left, items):
+        return PythonValue("bool", sample=int(negative))
     if isinstance(left, PythonValue) and isinstance(left.sample, str) and items is not None:
         return PythonValue("bool", sample=int((Const(left.sample) in items) is not negative))
     return PythonValue("bool")
