@@ -35,8 +35,8 @@ _DATA_MODULE = "LightningDataModule"
 def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     """Whether the module ``made``, which no other holds, is a transform of a data pipeline.
 
-    It is one of torchvision's transforms; or it holds no layer and no tensor, and uses such transforms, or draws random
-    numbers beside a dataset or torchvision's transforms. A layer such as DropPath draws, too, but beside other layers.
+    It is one of torchvision's transforms; or it holds no layer and no tensor, and it or an object that it holds uses
+    such transforms, or draws random numbers beside a dataset or torchvision's transforms. A layer such as DropPath draws, too, but beside other layers.
     """
     info = made.info
     if any(within(base, _TORCHVISION) for base in info.externals):
@@ -44,7 +44,9 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     held = [option for value in made.attrs.values() for option in options(value)]
     if any(map(_may_learn, held)):
         return False
-    own = [value for known in info.mro if known.module is info.module for value in known.attrs.values()]
+    # A module may hand its samples to an object that does the work.
+    classes = [base for one in (made, *held) if isinstance(one, Instance) for base in one.info.mro]
+    own = [value for known in classes if known.module is info.module for value in known.attrs.values()]
     nodes = [node for value in own if isinstance(value, Function) for node in walk(value.info.body)]
     used = [name for node in nodes for name in _used(interpreter, info.module, node)]
     if any(within(name, _TRANSFORMS) for name in used):

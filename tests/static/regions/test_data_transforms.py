@@ -47,6 +47,7 @@ def test_a_module_that_draws_is_an_augmentation_beside_data(events, beside, ente
         ("nn.Module", "torch.ones(2)", "T.functional.hflip(x)", ["Net.forward"]),
         ("nn.Module", "models.resnet50()", "T.functional.hflip(x)", ["Net.forward"]),
         ("nn.Module", "None", "x * 2", ["Net.forward"]),
+        ("nn.Module", "Resize()", "self.part(x)", []),
     ],
 )
 def test_what_uses_torchvision_and_holds_no_layer_is_a_transform(events, base, made, result, entered):
@@ -55,6 +56,10 @@ def test_what_uses_torchvision_and_holds_no_layer_is_a_transform(events, base, m
     import torch.nn as nn
     import torchvision.transforms as T
     from torchvision import models
+
+    class Resize:
+        def __call__(self, x):
+            return T.functional.resize(x, 4)
 
     class Net({base}):
         def __init__(self):
