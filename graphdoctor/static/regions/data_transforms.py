@@ -64,6 +64,14 @@ def takes_arrays_alone(info: ClassInfo) -> bool:
     return "ndarray" in named and not any(name.endswith("Tensor") for name in named)
 
 
+def is_dataset(info: ClassInfo) -> bool:
+    """Whether a class is a dataset: by its bases, or because it is called one and gives items by number."""
+    if any(base.startswith(DATASETS) and not base.endswith("Sampler") for base in info.externals):
+        return True
+    named = any(base.name.endswith("Dataset") for base in info.mro)
+    return named and not info.is_module and info.lookup("__getitem__") is not None
+
+
 def _may_learn(value: Value) -> bool:
     """Whether an attribute is a layer, a tensor, or an object of another package than the transforms."""
     if isinstance(value, ExternalObject):
@@ -93,7 +101,7 @@ def _is_about_data(module: ModuleInfo) -> bool:
     values = [value for _, value in defined(module)]
     classes = [value.info for value in values if isinstance(value, Class) and value.info.module is module]
     bases = [base for info in classes for base in info.externals]
-    if any(base.startswith(DATASETS) or base.endswith(_DATA_MODULE) for base in bases):
+    if any(base.startswith(DATASETS) or base.endswith(_DATA_MODULE) for base in bases) or any(map(is_dataset, classes)):
         return True
     names = [value.qualname for value in module.scope.names.values() if isinstance(value, External)]
     return any(within(name, _TORCHVISION) for name in names)

@@ -30,7 +30,7 @@ from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
-from graphdoctor.static.regions.data_transforms import DATASETS, draws
+from graphdoctor.static.regions.data_transforms import DATASETS, draws, is_dataset
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.syntax.walk import find, walk
 
@@ -42,8 +42,7 @@ def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Functio
     only draws their numbers.
     """
     classes = (value.info for _, value in defined(module) if isinstance(value, Class))
-    bases = [base for info in classes if info.module is module for base in info.externals]
-    if any(base.startswith(DATASETS) and not base.endswith("Sampler") for base in bases):
+    if any(info.module is module and is_dataset(info) for info in classes):
         return []
     named = [value for name, value in defined(module) if name in public]
     functions = [option for option in named if isinstance(option, Function) and option.info.module is module]

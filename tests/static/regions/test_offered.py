@@ -127,7 +127,7 @@ def test_functions_beside_a_dataset_are_no_regions(events):
 
         __all__ = ["mixed"]
 
-        class Clips(BASE):
+        class NAME(BASE):
             def __getitem__(self, index):
                 return mixed(torch.ones(4))
 
@@ -135,8 +135,12 @@ def test_functions_beside_a_dataset_are_no_regions(events):
             print("mixed")
             return x * 2
     """
-    for base, printed in (("Dataset", []), ("object", ["mixed"])):
-        found = events(code.replace("BASE", base))
+    for name, base, printed in (
+        ("Clips", "Dataset", []),
+        ("ClipDataset", "object", []),
+        ("Clips", "object", ["mixed"]),
+    ):
+        found = events(code.replace("NAME", name).replace("BASE", base))
         assert [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == printed
 
 
