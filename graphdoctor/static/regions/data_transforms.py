@@ -36,7 +36,8 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     """Whether the module ``made``, which no other holds, is a transform of a data pipeline.
 
     It is one of torchvision's transforms; or it holds no layer and no tensor, and it or an object that it holds uses
-    such transforms, or draws random numbers beside a dataset or torchvision's transforms. A layer such as DropPath draws, too, but beside other layers.
+    such transforms, or draws random numbers beside a dataset or torchvision's transforms. A layer such as DropPath
+    draws, too, but beside other layers.
     """
     info = made.info
     if any(within(base, _TORCHVISION) for base in info.externals):
