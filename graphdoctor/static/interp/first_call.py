@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 
 import libcst as cst
 
+from graphdoctor.static.domain.program import Scope
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Function, Instance, Value
 from graphdoctor.static.interp import conditions
@@ -102,24 +103,24 @@ def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[
     """Those of ``found`` that outlive the call: attributes, names that are declared global or nonlocal, and entries of
     dicts that a module or an object holds.
 
-    For a local name that is read from an attribute, ``table = self.table``, it is the attribute. The attributes of an
-    object that compiled code makes do not outlive it.
+    For a local name that is read from one, ``table = self.table`` or ``CACHE.get(key)``, it is that one. The attributes
+    of an object that compiled code makes do not outlive it.
     """
     scope, function = interpreter.frame.scope, interpreter.frame.function
     places: list[tuple[str, str]] = []
     for receiver, name in found:
-        if name.endswith("]") and not receiver:
-            # A dict that a function makes or gets is not known to outlive the call.
-            places += [] if name.partition("[")[0] in scope.names else [(receiver, name)]
-            continue
         is_local = not receiver and name not in scope.outer
         read = function.first_values.get(name) if is_local and function is not None else None
         places += [(receiver, name)] if read is None else _place(read)
-    return [
-        (receiver, name)
-        for receiver, name in places
-        if (name in scope.outer or name.endswith("]") if not receiver else not _made_inside(scope.find(receiver)))
-    ]
+    return [place for place in places if _outlives(scope, *place)]
+
+
+def _outlives(scope: Scope, receiver: str, name: str) -> bool:
+    if receiver:
+        return not _made_inside(scope.find(receiver))
+    container, _, key = name.partition("[")
+    # A dict that a function makes or gets is not known to outlive the call.
+    return container not in scope.names if key else name in scope.outer
 
 
 def _made_inside(receiver: Value | None) -> bool:
@@ -192,6 +193,8 @@ def _place(node: cst.BaseExpression) -> list[tuple[str, str]]:
         return _named(node)
     if type(node) is cst.Subscript and len(node.slice) == 1 and type(node.slice[0].slice) is cst.Index:
         return _entry(node.value, node.slice[0].slice.value)
+    if type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value == "get" and node.args:
+        return _entry(node.func.value, node.args[0].value)
     return [("", node.value)] if type(node) is cst.Name else []
 
 

@@ -63,6 +63,8 @@ def untaken(events, body: str, after: str = "") -> list[bool]:
         "if key not in self.tables:\n    print(1)\n    self.tables[key] = x.sum(0)",
         "if 'a' not in TABLES:\n    print(1)\n    TABLES['a'] = x.sum(0)",
         "if key in TABLES:\n    return TABLES[key]\nprint(1)\nTABLES[key] = x.sum(0)",
+        "old = TABLES.get(key)\nif old is None:\n    print(1)\n    old = x.sum(0)\n    TABLES[key] = old",
+        "old = self.tables.get(key, None)\nif old is None:\n    print(1)\n    self.tables[key] = x.sum(0)",
         "if self.tables[key] is None:\n    print(1)\n    self.tables[key] = x.sum(0)",
     ],
 )
@@ -92,6 +94,8 @@ def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body
         "if key not in self.tables:\n    print(1)\n    self.tables[other] = x.sum(0)",
         "if key not in self.tables:\n    print(1)\n    self.tables[key] = x.sum(0)\nself.tables = {}",
         "if key not in self.tables:\n    print(1)\n    self.tables[key] = x.sum(0)\nself.tables.clear()",
+        "tables = {}\nold = tables.get(key)\nif old is None:\n    print(1)\n    tables[key] = x.sum(0)",
+        "old = TABLES.get(key)\nif old is None:\n    print(1)\n    TABLES[other] = x.sum(0)",
         "tables = {}\nif key not in tables:\n    print(1)\n    tables[key] = x.sum(0)",
         "if key in TABLES:\n    print(1)\n    TABLES[key] = x.sum(0)",
     ],
