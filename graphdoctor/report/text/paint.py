@@ -25,17 +25,23 @@ class Paint:
 
 def wrapped(text: str, lead: str, indent: int, columns: int) -> list[str]:
     """``text`` after ``lead``, which shows ``indent`` columns wide; further lines are indented as much."""
-    first, *rest = textwrap.wrap(one_line(text), max(columns - indent, 30), break_on_hyphens=False) or [""]
+    first, *rest = _wrapped(one_line(text), max(columns - indent, 30)) or [""]
     return [lead + first, *(" " * indent + line for line in rest)]
 
 
 def hanging(text: str, indent: int, columns: int, first: int = 0) -> list[str]:
     """``text`` from column ``first`` on, and from ``indent`` on in the lines after it."""
+    return _wrapped(one_line(text), max(columns, indent + 30), " " * first, " " * indent)
+
+
+def _wrapped(text: str, columns: int, first: str = "", indent: str = "") -> list[str]:
+    """The lines of ``text``. A word that is longer than a line stays whole: a terminal opens a path where it is so."""
     return textwrap.wrap(
-        one_line(text),
-        max(columns, indent + 30),
-        initial_indent=" " * first,
-        subsequent_indent=" " * indent,
+        text,
+        columns,
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_long_words=False,
         break_on_hyphens=False,
     )
 

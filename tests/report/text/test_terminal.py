@@ -166,6 +166,13 @@ def test_prose_is_wrapped(rich: Diagnosis) -> None:
     assert max(map(len, shown.splitlines())) <= COLUMNS
 
 
+def test_a_long_path_stays_in_one_piece(rich: Diagnosis) -> None:
+    finding = rich.findings[0]
+    path = f"package/{'part_' * COLUMNS}model.py"
+    long = replace(finding, location=replace(finding.location, path=path))
+    assert f"\n{path}:{finding.location.line}:" in terminal.render(replace(rich, findings=(long,)))
+
+
 def test_refuted_findings_are_counted_and_verbose_lists_them(rich: Diagnosis) -> None:
     line = "  model.py:25:13: note GD120 [tensor-to-python] .item() moves tensor data to Python"
     shown = replace(
