@@ -34,7 +34,8 @@ def build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[E
         made = default_module(interpreter, value.info)
         for method in methods:
             calls.apply(interpreter, method.info.node, calls.bind(method, made), (), {})
-        if any(_is_part(event.target, made) for event in compiles[known:] if isinstance(event, Compile)):
+        found = (event.target for event in compiles[known:] if isinstance(event, Compile))
+        if value.info.is_module and any(_is_part(target, made) for target in found):
             around.append(value.info)
     return around
 

@@ -105,6 +105,27 @@ class Holder(torch.nn.Module):
     assert lines(tmp_path, block + net) == [("GD101", 6)]
 
 
+def test_modules_that_compile_parts_are_told_and_other_classes_are_not(tmp_path: Path) -> None:
+    net = """import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.compile(torch.nn.Linear(2, 2))
+
+    def forward(self, x):
+        return self.layer(x)
+"""
+    file = tmp_path / "train.py"
+    # What a trainer compiles as a whole is a model, whatever it compiles itself.
+    trainer = "\n\nclass Trainer:\n    def __init__(self):\n        self.net = torch.compile(Net())\n"
+    for text, expected in ((net, [("Net", True)]), (net + trainer, [("Net", False)])):
+        file.write_text(text)
+        regions = [found.region for found in analyse([(file, file.name)]).regions]
+        assert [(region.name, region.compiles_parts) for region in regions] == expected
+
+
 @pytest.mark.parametrize(
     "compiles",
     ["self.attend = torch.compile(flex_attention)", "self.forward = torch.compile(self.forward)", "self.compile()"],
