@@ -237,6 +237,8 @@ COMPILE_TIME = {
     "transformers.utils.import_utils.is_tracing": True, "transformers.utils.is_tracing": True,
     "transformers.utils.is_jit_tracing": False, "transformers.utils.is_torch_fx_proxy": False,
 }  # fmt: skip
+#: What packages call their own function that asks torch whether code is being compiled.
+ASKS_FOR_COMPILE = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
 
 
 #: Functions and methods whose arguments must be Python numbers: positions after the tensor ("*": from there on), names.

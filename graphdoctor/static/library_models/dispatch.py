@@ -45,6 +45,8 @@ def call_external(
     interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs, used: bool
 ) -> Value:
     """Call a library function or class by its dotted name."""
+    if qualname.endswith("_compiling") and qualname.rpartition(".")[2] in torch_tables.ASKS_FOR_COMPILE:
+        qualname = "torch.compiler.is_compiling"
     interpreter.callees[id(node)] = qualname
     if qualname in ("torch.compile", "torch.compiler.compile"):
         return _compile(interpreter, node, args, kwargs, used)

@@ -100,6 +100,21 @@ def test_a_helper_that_asks_torch_says_that_it_compiles(events, helper):
     assert not [e for e in found if type(e) is Truth and may_be_tensor(e.value)]
 
 
+@pytest.mark.parametrize("name", ["is_torchdynamo_compiling", "is_dynamo_compiling", "is_compiling"])
+def test_a_function_of_a_package_that_is_not_there_is_known_by_its_name(events, name):
+    found = events(f"""
+    import torch
+    from elsewhere.utils import {name}
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            if not {name}() and x.sum() > 0:
+                return x
+            return -x
+    """)
+    assert not [e for e in found if type(e) is Truth and may_be_tensor(e.value)]
+
+
 def test_a_helper_that_says_the_contrary_is_not_taken_for_one(events):
     found = events(f"""{FLAG}
     def eager():
