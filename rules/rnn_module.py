@@ -26,7 +26,7 @@ from graphdoctor.fixes.python.capture import trace_recurrent
 from graphdoctor.model.consequence import Consequence
 from graphdoctor.static.domain.events import Call, GetAttr
 from graphdoctor.static.domain.held_objects import children, submodules
-from graphdoctor.static.domain.torch_tables import is_recurrent_layer
+from graphdoctor.static.domain.torch_tables import RECURRENT, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -469,9 +469,11 @@ def check_call(event: Call) -> Hit | None:
     recurrent = is_recurrent_layer(event.qualname) or any(map(is_recurrent_layer, called))
     if not recurrent and event.qualname != _OF_ANY_LAYER:
         return None
+    # `nn.LSTM.forward` is the call of the layer, `nn.LSTM.flatten_parameters` one of its methods.
+    is_method = event.qualname.rpartition(".")[2] not in ("forward", *RECURRENT)
     return Hit(
         event,
-        f"{code(event)} calls a recurrent layer, which Dynamo does not trace",
+        f"{code(event)} calls {'a method of ' if is_method else ''}a recurrent layer, which Dynamo does not trace",
         "compile the parts around it separately, or set `torch._dynamo.config.allow_rnn = True`",
         certainty(event),
         consequence=_cost(event),

@@ -143,3 +143,17 @@ def _compare(folder: Path, source: str) -> None:
         assert reported == {"GD502"}
     else:
         assert not reported
+
+
+@pytest.mark.parametrize(
+    ("read", "words"),
+    [
+        ("self.rnn(x)", "`self.rnn(x)` calls a recurrent layer"),
+        ("self.rnn.flatten_parameters()", "`self.rnn.flatten_parameters()` calls a method of a recurrent layer"),
+    ],
+)
+def test_a_method_of_the_layer_is_not_called_the_layer(tmp_path: Path, read: str, words: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SOURCE.format(read=read))
+    (found,) = analyse([(file, file.name)]).findings
+    assert found.message.startswith(words)
