@@ -184,7 +184,11 @@ def count_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     rows = f"torch.count_nonzero({editor.code(index.value)})"
     is_flat = mask.ndim is not None and mask.ndim == tensor.ndim
     every = rows if is_flat else f"({rows} * {_size_of_row(place.value, index.value, editor)})"
-    texts = [every if editor.code(node).endswith(".numel()") else rows for _, node in counts if node is not None]
+    texts = [
+        every if editor.code(node).endswith((".numel()", ".nelement()")) else rows
+        for _, node in counts
+        if node is not None
+    ]
     edits = []
     if isinstance(assign, cst.Assign):
         follows = editor.following(editor.parent(assign) or assign)

@@ -14,7 +14,13 @@ TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4, 8),)\n"
     "lines, written",
     [
         (
-            ["loss = x * 2", "loss = loss.relu()", "valid = loss[loss > 0.5]", "n = valid.size(0)", "return loss.sum() / (n + 1e-16)"],
+            [
+                "loss = x * 2",
+                "loss = loss.relu()",
+                "valid = loss[loss > 0.5]",
+                "n = valid.size(0)",
+                "return loss.sum() / (n + 1e-16)",
+            ],
             ["n = torch.count_nonzero(loss > 0.5)", "return loss.sum() / (n + 1e-16)"],
         ),
         (
@@ -27,13 +33,20 @@ TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4, 8),)\n"
         ),
     ],
 )
-def test_the_count_is_of_the_mask_where_it_selects(fixed: Any, runner: Any, lines: list[str], written: list[str]) -> None:
+def test_the_count_is_of_the_mask_where_it_selects(
+    fixed: Any, runner: Any, lines: list[str], written: list[str]
+) -> None:
     import torch
 
     source = HEAD + "".join(f"    {line}\n" for line in lines) + TAIL
     after = fixed(source, unsafe=True)
     assert "".join(f"    {line}\n" for line in written) in after.text
-    for x in (torch.arange(32.0).view(4, 8) - 9, torch.zeros(4, 8), torch.zeros(0, 8), torch.full((1, 8), float("nan"))):
+    for x in (
+        torch.arange(32.0).view(4, 8) - 9,
+        torch.zeros(4, 8),
+        torch.zeros(0, 8),
+        torch.full((1, 8), float("nan")),
+    ):
         if x.numel() or "m[0]" not in source:
             expected = runner.eager(source, x.clone())
             found = runner.compiled(after.text, x.clone(), fullgraph=True)
