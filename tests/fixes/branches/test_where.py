@@ -419,7 +419,10 @@ def test_what_python_asserts_for_one_side_is_asserted_for_both(fixed: Any, runne
 
     source = CHECKED.format("x.numel() != 0")
     after = fixed(source, unsafe=True).text
-    assert "    assert x.numel() != 0\n    return torch.where(weight.sum() > 0, (x * weight).sum(), x.sum()) if weight" in after
+    assert (
+        "    assert x.numel() != 0\n    return torch.where(weight.sum() > 0, (x * weight).sum(), x.sum()) if weight"
+        in after
+    )
     x = torch.randn(4, 8)
     for given in ((x, x.abs()), (x, -x.abs()), (x,), (x[:1], torch.zeros(1, 8)), (x.double(), x.double().abs())):
         found = runner.compiled(after, *given, fullgraph=True)
