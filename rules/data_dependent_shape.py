@@ -22,6 +22,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_shapes, shape_setting
 from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
+from graphdoctor.fixes.rows.scattered_selection import scatter_selected
 from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.counts import count_distinct, count_into, count_kept
 from graphdoctor.fixes.tensors.masks import reduce_masked
@@ -342,6 +343,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         give_size,
         reduce_masked,
         reduce_selected,
+        scatter_selected,
         loop_over_all_sorted,
         loop_over_all_rows,
         count_kept,

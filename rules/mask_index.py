@@ -21,6 +21,7 @@ from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_shapes, shape_setting
 from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
+from graphdoctor.fixes.rows.row_classes import ignore_other_rows
 from graphdoctor.fixes.rows.row_means import reduce_rows
 from graphdoctor.fixes.rows.written_positions import write_positions
 from graphdoctor.fixes.tensors.counts import count_kept, count_selected
@@ -310,6 +311,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         loop_over_all_rows,
         write_positions,
         reduce_selected,
+        ignore_other_rows,
     )
     # Where nothing fits, it helps most to know why not even the setting does.
     return plan if isinstance(plan, FixPlan) else first_fit(hit, editor, capture_shapes)

@@ -17,7 +17,7 @@ from functools import cache
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.forms.storage import reshape, size_of_memory, stay_dense
+from graphdoctor.fixes.forms.storage import of_final_size, reshape, size_of_memory, stay_dense
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import META_METHODS, TORCH_PYTHON
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
@@ -354,4 +354,5 @@ def _is_sparse(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, *((stay_dense,) if hit.suggestion == DENSE else (reshape, size_of_memory)))
+    rewrites = (stay_dense,) if hit.suggestion == DENSE else (of_final_size, reshape, size_of_memory)
+    return first_fit(hit, editor, *rewrites)

@@ -326,7 +326,8 @@ class Varied:
     says whether gradients were computed. ``seen`` holds the tests
     and loops of the original: path, line, column, outcome. ``differs`` says where the fixed code did something else,
     and ``changes`` where it does the same in another way, as raising another exception; each is a clause about the
-    first variation that shows it, or empty. ``noise`` names what differs between two runs of the original itself.
+    first variation that shows it, or empty. ``noise`` names what differs between two runs of the original itself, and
+    ``outside`` the variations in which the original divides by zero or the like, so that its gradients say nothing.
     """
 
     mode: str
@@ -339,6 +340,7 @@ class Varied:
     dtypes: tuple[str, ...] = ()
     backward: bool = False
     noise: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -308,7 +308,7 @@ REWRITTEN = {
     "old_forms": ("from torch.autograd import Variable\n" + HEAD + F + "    h = Variable(torch.zeros(8))\n    y = x * 2\n"
                   "    y.data = y.data.clamp(0, 1)\n    y = y + torch.ones(8, requires_grad=True)\n"
                   "    h.random_(0, 1)\n    return y + h + torch.empty(8).random_(0, 1) + (hash(x) - id(x))\n",
-                  "    h = torch.zeros(8).detach()\n    y = x * 2\n    y.data.copy_(y.data.clamp(0, 1))\n"
+                  "    h = torch.zeros(8)\n    y = x * 2\n    y.data.copy_(y.data.clamp(0, 1))\n"
                   "    y = y + torch.ones(8, requires_grad=not torch.compiler.is_compiling())\n"
                   "    h.copy_(torch.randint_like(h, 0, 1))\n"
                   "    return y + h + torch.randint_like(torch.empty(8), 0, 1) + (id(x) - id(x))"),

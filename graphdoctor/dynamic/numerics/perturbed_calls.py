@@ -16,7 +16,7 @@ from types import ModuleType
 
 import torch
 
-from graphdoctor.dynamic.numerics import comparison, observed, perturbed_inputs, reference, rounding
+from graphdoctor.dynamic.numerics import comparison, observed, operator_domains, perturbed_inputs, reference, rounding
 from graphdoctor.dynamic.numerics.comparison import Snapshot
 from graphdoctor.dynamic.numerics.perturbed_inputs import ALL, FURTHER, NotApplicable, Variation
 from graphdoctor.dynamic.numerics.plain_globals import PlainGlobals
@@ -35,13 +35,15 @@ _GIVEN = "inputs with gradients"
 
 _SETTINGS = "settings"
 _NOISE = "noise"
+_OUTSIDE = "outside"
 
 
 @dataclass(frozen=True)
 class Varying:
     """A target in one mode, varied.
 
-    ``call`` goes backward where ``gradients`` is set, and inputs then get gradients where the model takes such inputs.
+    ``call`` goes backward where ``gradients`` is set, and inputs then get gradients where the model takes such inputs;
+    ``forward`` never does.
     ``folder`` holds what the original left; ``modules`` are those whose globals count; ``is_own`` says of a file
     whether it is the user's code. ``known`` are the differences that the fixes announce.
     """
@@ -49,6 +51,7 @@ class Varying:
     target: Target
     mode: Mode
     call: observed.Call
+    forward: observed.Call
     folder: Path
     gradients: bool = False
     modules: Sequence[ModuleType] = ()
@@ -88,6 +91,9 @@ class Varying:
                 backward = found.backward or any(name.startswith("gradient of ") for name in after)
                 dtypes = {*found.dtypes, *dtypes}
                 found = replace(found, calls=found.calls + 1, dtypes=tuple(sorted(dtypes)), backward=backward)
+                if backward and self._is_outside(variation, after[_GIVEN]):
+                    found = replace(found, outside=(*found.outside, variation.name))
+                    comparison.save(dict.fromkeys(found.outside, True), self.folder, f"{self.mode}-{_OUTSIDE}")
             found = replace(found, seen=tuple(sorted(seen)))
             update(found)
         return found
@@ -95,6 +101,7 @@ class Varying:
     def check(self) -> Varied:
         """Run the fixed code on the same variations, and compare."""
         noise = comparison.load(self.folder, f"{self.mode}-{_NOISE}") or {}
+        outside = comparison.load(self.folder, f"{self.mode}-{_OUTSIDE}") or {}
         calls, differs, changes = 0, "", self._changed_settings()
         for variation in ALL:
             before = comparison.load(self.folder, self._name(variation))
@@ -108,6 +115,8 @@ class Varying:
                 continue
             exact = cache(partial(self._again, variation, before[_GIVEN], _widened))
             nudged = cache(partial(self._again, variation, before[_GIVEN], rounding.nudge))
+            if variation.name in outside:
+                before, after = _without_nan_gradients(before, after)
             wrong, other = self._compared(variation, before, after, noise, exact, nudged)
             calls += observed.RAISED not in before
             differs = differs or (wrong and f"with {variation.name}: {wrong}")
@@ -150,6 +159,17 @@ class Varying:
             except Exception as error:
                 raised = {**observed.of_error(error, self.is_own), _GIVEN: gradients}
         return raised, dtypes
+
+    def _is_outside(self, variation: Variation, gradients: bool) -> bool:
+        """Whether inputs are positive no more, and an operator of the original has no number for them."""
+        if variation.inputs is None or variation.extreme:
+            return False
+        first = perturbed_inputs.sample(self.target, self.mode, ALL[0], False)
+        sample = perturbed_inputs.sample(self.target, self.mode, variation, gradients)
+        if not operator_domains.not_positive_now((first.args, first.kwargs), (sample.args, sample.kwargs)):
+            return False
+        self._globals.restore()
+        return operator_domains.has_no_number(lambda: self.forward(sample))
 
     def _call_before(self, variation: Variation, sample: Sample) -> None:
         """The call that a second one follows, with inputs of its own; its gradients are gone by then."""
@@ -239,6 +259,15 @@ def _settings() -> Snapshot:
         for name, value in settings
         if not callable(value)
     }
+
+
+def _without_nan_gradients(before: Snapshot, after: Snapshot) -> tuple[Snapshot, Snapshot]:
+    """Both without the gradients that differ only in that numbers of one are NaN or infinite in the other."""
+    names = {name for name in after if observed.has_overflowed(name, before, after)}
+    return (
+        {name: leaf for name, leaf in before.items() if name not in names},
+        {name: leaf for name, leaf in after.items() if name not in names},
+    )
 
 
 def _one_sided(seen: Seen) -> bool:

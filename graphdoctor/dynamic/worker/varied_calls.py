@@ -38,8 +38,12 @@ def varied(experiment: Experiment, seen: Seen, update: Callable[[Varied], None],
     def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
         return experiment.answer(sample, backward=backward)
 
+    def forward(sample: Sample) -> tuple[Any, torch.Tensor | None]:
+        return experiment.answer(sample, backward=False)
+
     modules = experiment.modules()
-    varying = Varying(target, mode, call, request.reference, backward, modules, experiment.is_own, request.known)
+    own = experiment.is_own
+    varying = Varying(target, mode, call, forward, request.reference, backward, modules, own, request.known)
     with force_eager():
         if request.repeat:
             return varying.repeat()

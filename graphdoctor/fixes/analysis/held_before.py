@@ -8,7 +8,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import conjuncts
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.core.scope import parameters
+from graphdoctor.fixes.core.scope import assignments, parameters
 from graphdoctor.syntax.walk import find
 
 
@@ -20,6 +20,20 @@ def is_bound_before(name: str, statement: cst.If | cst.Match | cst.For, editor: 
     start = editor.location(statement)
     earlier = (n for n in editor.assignments(function, name) if editor.location(n) < start)
     return any(not never_reaches(n, statement, editor) for n in earlier)
+
+
+def bound_in_block(name: str, statement: cst.CSTNode, editor: Editor) -> cst.Assign | None:
+    """The assignment that gave ``name`` its value: the last one in the block of ``statement`` before it."""
+    line = editor.parent(statement)
+    block = editor.parent(line) if line is not None else None
+    body = list(block.body) if isinstance(block, cst.IndentedBlock) else []
+    at = next((number for number, other in enumerate(body) if other is line), 0)
+    for before in reversed(body[:at]):
+        if assignments(before, name):
+            only = before.body[0] if isinstance(before, cst.SimpleStatementLine) and len(before.body) == 1 else None
+            is_plain = isinstance(only, cst.Assign) and [editor.code(t.target) for t in only.targets] == [name]
+            return only if isinstance(only, cst.Assign) and is_plain else None
+    return None
 
 
 def never_reaches(one: cst.CSTNode, other: cst.CSTNode, editor: Editor) -> bool:

@@ -18,8 +18,14 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.model.findings import Known
+from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
+
+_ASSERTED = (
+    "In eager nothing changes; a compiled assert that fails raises RuntimeError, not AssertionError, "
+    "with constant text."
+)
 
 
 def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -86,18 +92,34 @@ def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor, eager: s
         indent = editor.indent_of(assert_node)
     except Refuse as refusal:
         return Refusal(f"The assert is left as it is: {refusal}.")
+    if not eager and _is_negated_tensor(assert_node, editor):
+        negated = Conditions(editor, hit).split(assert_node.test).tensor
+        return FixPlan((editor.replace(assert_node.test, negated),), "unsafe", _ASSERTED, guards_output=True)
     lines = [
         "if torch.compiler.is_compiling():",
         *(row for check in checks for row in _rows(f"\t{check}", editor)),
         "else:",
         *(_rows(f"\t{eager}", editor) if eager else ["\t" + editor.deepen(assert_node)]),
     ]
-    reason = (
-        "In eager nothing changes; a compiled assert that fails raises RuntimeError, not AssertionError, "
-        "with constant text."
-    )
     edit = editor.replace(assert_node, editor.lines(indent, *lines))
-    return FixPlan((*imports, edit), "unsafe", reason, guards_output=True)
+    return FixPlan((*imports, edit), "unsafe", _ASSERTED, guards_output=True)
+
+
+def _is_negated_tensor(node: cst.Assert, editor: Editor) -> bool:
+    """``assert not x.isnan().any()`` without a message, or with a literal one: in eager ``~`` is the same as ``not``.
+
+    A name may hold a bool of Python in another call, of which ``~`` is always true.
+    """
+    is_constant = node.msg is None or isinstance(node.msg, cst.SimpleString)
+    if not is_constant or not isinstance(node.test, cst.UnaryOperation) or not isinstance(node.test.operator, cst.Not):
+        return False
+    known = editor.value(node.test.expression)
+    return (
+        isinstance(node.test.expression, cst.Call)
+        and isinstance(known, Tensor)
+        and known.dtype == "bool"
+        and not known.numpy
+    )
 
 
 def constant_text(node: cst.BaseExpression, editor: Editor) -> str:

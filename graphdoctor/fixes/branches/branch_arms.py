@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -105,6 +105,24 @@ def returned_value(block: cst.BaseSuite) -> cst.BaseExpression:
     if body[0].value is None:
         raise Refuse("a side returns nothing")
     return body[0].value
+
+
+def checks_before_return(block: cst.BaseSuite, editor: Editor) -> tuple[Sequence[cst.Assert], cst.BaseExpression]:
+    """The asserts that Python decides at the beginning of a block, and what it returns after them."""
+    *before, last = statements(block)
+    checks = [n for n in before if isinstance(n, cst.Assert) and _is_python(n.test, editor)]
+    if len(checks) < len(before) or not isinstance(last, cst.Return):
+        raise Refuse("a side does more than return a value")
+    if last.value is None:
+        raise Refuse("a side returns nothing")
+    return checks, last.value
+
+
+def _is_python(test: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``test`` compares numbers of Python, as sizes are, and calls nothing that does more."""
+    if not isinstance(test, cst.Comparison) or any(not is_pure(call, editor) for call in calls(test)):
+        return False
+    return all(is_number(n, editor) for n in (test.left, *(part.comparator for part in test.comparisons)))
 
 
 def is_return(block: cst.BaseSuite) -> bool:

@@ -93,6 +93,8 @@ class _Replace(cst.CSTTransformer):
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
         if original_node not in self.found or not isinstance(updated_node, cst.BaseExpression):
             return updated_node
-        inner = updated_node.with_changes(lpar=(), rpar=())
-        arguments = [cst.Arg(cst.parse_expression(self.test)), cst.Arg(inner), cst.Arg(cst.Integer("1"))]
-        return cst.Call(cst.parse_expression("torch.where"), arguments)
+        test, one = cst.parse_expression(self.test), cst.Integer("1")
+        sides: tuple[cst.BaseExpression, ...] = (updated_node.with_changes(lpar=(), rpar=()), one)
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.BitInvert):
+            test, sides = test.expression, sides[::-1]
+        return cst.Call(cst.parse_expression("torch.where"), [cst.Arg(part) for part in (test, *sides)])

@@ -126,8 +126,9 @@ class _Chooser:
         self, nodes: Sequence[cst.If | cst.Match], cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str
     ) -> Edit:
         last: cst.CSTNode = nodes[-1]
+        checks: Sequence[cst.Assert] = ()
         if otherwise is not None:
-            value = branch_arms.returned_value(otherwise)
+            checks, value = branch_arms.checks_before_return(otherwise, self.editor)
         else:
             following = self.editor.following(last)
             small = following.body[0] if isinstance(following, cst.SimpleStatementLine) else None
@@ -139,6 +140,9 @@ class _Chooser:
             returned = self._side(branch_arms.returned_value(case.body))
             chosen = self._choose(_Test(case.test, case is cases[0]), returned, chosen)
         comments = self._comments(*nodes, *([last] if last is not nodes[-1] else []))
+        if checks:
+            self.risks.append("what is asserted for one side holds for both")
+            comments += [self.editor.code(check) for check in checks]
         lines = [self._line(indent, "return ", chosen.text)]
         python = self.conditions.split(cases[0].test).python if len(cases) == 1 else ""
         end = f" if {python} else {other.text})"

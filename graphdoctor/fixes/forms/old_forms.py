@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.namespaces import is_builtin
+from graphdoctor.fixes.analysis.namespaces import dotted_name, is_builtin
 from graphdoctor.fixes.analysis.purity import called, calls, words
 from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.analysis.uses import is_elsewhere
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.value_functions import is_tensor, tensor_of
+from graphdoctor.static.domain.value_functions import is_tensor, may_be_tensor, tensor_of
+from graphdoctor.static.domain.values import UNKNOWN
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -19,6 +20,20 @@ _NEW = words("""
     clone empty empty_like empty_strided full full_like new new_empty new_full new_ones new_zeros ones ones_like rand
     rand_like randn randn_like tensor zeros zeros_like
 """)
+#: Functions of torch that make a tensor of numbers, the old constructors, methods of a tensor that make another one of
+#: numbers, and methods that give back what they are called on, or the same numbers in another form.
+_MAKERS = words("""
+    arange empty empty_like eye from_numpy full full_like linspace logspace ones ones_like rand rand_like randint
+    randint_like randn randn_like randperm tensor zeros zeros_like
+""")
+_CONSTRUCTORS = words("BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor Tensor")
+_NEW_METHODS = words("new_empty new_full new_ones new_tensor new_zeros")
+_SAME_NUMBERS = words("""
+    bool byte clone contiguous cpu cuda double expand float half int long permute repeat reshape squeeze t to transpose
+    type unsqueeze view zero_
+""")
+#: Options with which what is made requires a gradient, or is another tensor.
+_OPTIONS = words("out requires_grad")
 _NO_GRADIENT = "In eager nothing changes; under compile `{name}` does not require gradients of its own."
 
 
@@ -34,13 +49,40 @@ def plain_variable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if set(options) - {"requires_grad"} or any(a.star for a in call.args):
         return Refusal("Variable gets more than a tensor and `requires_grad`.")
     tensor, flag = editor.operand(call.args[0].value), options.get("requires_grad")
+    is_plain = flag is None or editor.code(flag) == "False"
+    if is_plain and _requires_no_gradient(call.args[0].value, editor):
+        text = f"({tensor})" if editor.newline in tensor else tensor
+        return FixPlan(
+            (editor.replace(call, text),), "safe", "What is made here requires no gradient without it either."
+        )
     # The parentheses of the call let it go over several lines.
     text = f"({tensor}).detach()" if editor.newline in tensor else f"{tensor}.detach()"
-    if flag is None or editor.code(flag) == "False":
+    if is_plain:
         return FixPlan((editor.replace(call, text),), "unsafe", "`detach` shares the memory and the values as well.")
     text = f"({text} if torch.compiler.is_compiling() else {editor.code(call)})"
     edits = (*editor.torch_import(call), editor.replace(call, text))
     return FixPlan(edits, "unsafe", _NO_GRADIENT.format(name=editor.code(call.args[0].value)), ("requires_grad",))
+
+
+def _requires_no_gradient(node: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``node`` makes a tensor of numbers, as ``torch.zeros(8).float()`` does, or is ``x.data``."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value == "data" and tensor_of(editor.value(node.value)) is not None
+    if not isinstance(node, cst.Call) or any(a.keyword and a.keyword.value in _OPTIONS for a in node.args):
+        return False
+    name = dotted_name(node.func, editor).removeprefix("torch.")
+    if name in _MAKERS:
+        return True
+    # Of a tensor, a constructor makes one with the same memory.
+    given = [editor.value(a.value) for a in node.args]
+    has_tensor = any(value == UNKNOWN or may_be_tensor(value) for value in given)
+    if name in _CONSTRUCTORS:
+        return not has_tensor
+    owner = node.func.value if isinstance(node.func, cst.Attribute) else None
+    if owner is None or tensor_of(editor.value(owner)) is None:
+        return False
+    is_new = called(node) in _NEW_METHODS or (called(node) == "new" and not has_tensor)
+    return is_new or (called(node) in _SAME_NUMBERS and _requires_no_gradient(owner, editor))
 
 
 def saved_tensors(hit: Hit, editor: Editor) -> FixPlan:

@@ -9,6 +9,7 @@ from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import parameters
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
@@ -28,6 +29,24 @@ def reshape(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     edit = editor.replace(statement, f"{name.value} = {name.value}.reshape({size})")
     reason = "Another number of elements raises, and other names of the tensor keep its old shape."
     return FixPlan((edit,), "unsafe", reason)
+
+
+def of_final_size(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``x.new().resize_(2, 16)`` becomes ``x.new_empty(2, 16)``: both have the dtype and the device of ``x``."""
+    call = hit.place
+    method = call.func if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else None
+    made = method.value if method is not None else None
+    if not isinstance(made, cst.Call) or not isinstance(made.func, cst.Attribute) or made.func.attr.value != "new":
+        return Refusal("The resized tensor is not one that `new()` makes.")
+    assert isinstance(call, cst.Call)
+    resizes = called(call) in ("resize_", "resize_as_") and not any(a.keyword or a.star == "**" for a in call.args)
+    if made.args or not resizes or not call.args or tensor_of(editor.value(made.func.value)) is None:
+        return Refusal("Only `new()` of a tensor, without arguments, makes one that has no numbers to keep.")
+    size = ", ".join(f"({editor.code(a)})" if isinstance(a.value, cst.Tuple) else editor.code(a) for a in call.args)
+    if called(call) == "resize_as_":
+        size = f"{editor.operand(call.args[0].value)}.shape"
+    edit = editor.replace(call, f"{editor.code(made.func.value)}.new_empty({size})")
+    return FixPlan((edit,), "safe", "A tensor that is made with its final size has the same dtype, device and memory.")
 
 
 def size_of_memory(hit: Hit, editor: Editor) -> FixPlan | Refusal:

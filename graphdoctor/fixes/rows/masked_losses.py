@@ -7,19 +7,25 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.conditions import receiver
+from graphdoctor.fixes.analysis.held_before import bound_in_block
 from graphdoctor.fixes.analysis.mask_shape import spread
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.scope import target_names
+from graphdoctor.fixes.core.scope import assignments, target_names
 from graphdoctor.fixes.rows.masked_values import Masked, is_loss_of_classes, selected_from
 from graphdoctor.fixes.rows.row_means import check_before
+from graphdoctor.fixes.tensors.asked_counts import count_of
+from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 _REASON = "All elements are computed, with 1 in place of those that the mask leaves out; sums and means leave them out."
+#: How many numbers there are, whatever the shape.
+_ALL = (".numel()", ".nelement()")
 _IGNORED = "All rows are computed; those that the mask leaves out get the label that the loss ignores."
 
 
@@ -30,10 +36,10 @@ def reduce_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if mask is None or function is None:
         return Refusal("This is no selection by one mask.")
     block = _block(selection, editor)
-    if not isinstance(mask, cst.Name) or len(editor.assignments(function, mask.value)) > 1:
-        # Only what stands in one line surely has the same mask.
-        block = [_first(block, selection)]
-        check_before(mask, block[0], editor)
+    if not isinstance(mask, cst.Name):
+        block = _alone_in(block, mask, selection, editor)
+    elif len(editor.assignments(function, mask.value)) > 1:
+        block = _with_same(mask, block, selection, editor)
     leaves = [n for line in block for n in walk(line) if selected_from(n, mask, editor) is not None]
     first = leaves[0]
     tensors = [t for n in leaves if (t := selected_from(n, mask, editor)) is not None]
@@ -45,7 +51,7 @@ def reduce_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     edits: list[Edit] = []
     for small in block:
         edits += _statement(small, masked, function, editor)
-    _check_elsewhere(block, masked, function, editor)
+    edits += _elsewhere(block, masked, keep.name if keep.lines else editor.code(mask), function, hit, editor)
     uses_keep = keep.lines and any(keep.name in edit.text for edit in edits)
     if uses_keep and _differ(_ranks(tensors, editor)):
         raise Refuse("the mask selects from tensors of different shapes")
@@ -87,6 +93,30 @@ def _block(selection: cst.CSTNode, editor: Editor) -> Sequence[cst.BaseSmallStat
         raise Refuse("what the mask selects is used in the head of a branch or a loop")
     lines = (n for n in block.body if isinstance(n, cst.SimpleStatementLine) and len(n.body) == 1)
     return [n.body[0] for n in lines]
+
+
+def _alone_in(
+    block: Sequence[cst.BaseSmallStatement], mask: cst.BaseExpression, selection: cst.CSTNode, editor: Editor
+) -> Sequence[cst.BaseSmallStatement]:
+    """The line of ``selection``: only what stands in one line surely has the same mask."""
+    line = _first(block, selection)
+    check_before(mask, line, editor)
+    return [line]
+
+
+def _with_same(
+    mask: cst.Name, block: Sequence[cst.BaseSmallStatement], selection: cst.CSTNode, editor: Editor
+) -> Sequence[cst.BaseSmallStatement]:
+    """Those of ``block`` between the line that gives ``mask`` its value for ``selection`` and the next such line."""
+    line = editor.parent(block[0])
+    outer = editor.parent(line) if line is not None else None
+    at = editor.location(_first(block, selection))
+    bound = [editor.location(n) for n in getattr(outer, "body", ()) if assignments(n, mask.value)]
+    before, after = [place for place in bound if place < at], [place for place in bound if place >= at]
+    if not before:
+        return _alone_in(block, mask, selection, editor)
+    places = ((each, editor.location(each)) for each in block)
+    return [each for each, place in places if place > before[-1] and (not after or place < after[0])]
 
 
 def _first(block: Sequence[cst.BaseSmallStatement], leaf: cst.CSTNode) -> cst.BaseSmallStatement:
@@ -136,6 +166,10 @@ def _has_shape(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, e
     """Whether the source shows that ``mask`` has the shape of ``tensor``."""
     if not isinstance(tensor, (cst.Name, cst.Attribute)):
         return False
+    bound = bound_in_block(mask.value, editor.statement_of(hit.place), editor) if isinstance(mask, cst.Name) else None
+    made = bound.value if bound is not None else None
+    if isinstance(made, cst.Call) and called(made) == "expand_as" and len(made.args) == 1:
+        return made.args[0].value.deep_equals(tensor)
     try:
         return spread(mask, tensor, hit, editor) == editor.code(mask)
     except Refuse:
@@ -191,20 +225,34 @@ def _is_for_classes(name: cst.Name, function: cst.FunctionDef, editor: Editor) -
     return is_loss and len(editor.assignments(function, name.value)) == 1
 
 
-def _check_elsewhere(
-    block: Sequence[cst.BaseSmallStatement], masked: Masked, function: cst.FunctionDef, editor: Editor
-) -> None:
-    """Refuses a name of what was selected that is read outside of the block's own lines, after them."""
+def _elsewhere(
+    block: Sequence[cst.BaseSmallStatement],
+    masked: Masked,
+    keep: str,
+    function: cst.FunctionDef,
+    hit: Hit,
+    editor: Editor,
+) -> Iterator[Edit]:
+    """How often a name of what was selected is counted outside of the block's own lines, by the mask ``keep``.
+
+    Refuses a name that is read there for more than that.
+    """
     inside = {node for statement in block for node in walk(statement)}
     start = editor.location(block[0])
     loop = next((n for n in editor.ancestors(block[0]) if isinstance(n, (cst.For, cst.While))), None)
     again = set(walk(loop)) if loop is not None else set()
-    for name in masked.names:
+    flow = Flow(hit, editor)
+    for name in sorted(masked.names):
         bound = next(s for s in block if isinstance(s, cst.Assign) and name in target_names(s.targets[0].target))
         old = set(walk(bound.value))
         for mention in editor.mentions(function, name) if again else ():
             if mention in again and (mention in old or editor.location(mention) < editor.location(bound)):
                 raise Refuse(f"line {editor.location(mention).line} reads `{name}` in the next round")
         for mention in editor.mentions(function, name):
-            if mention not in inside and not editor.is_label(mention) and editor.location(mention) > start:
+            if mention in inside or editor.is_label(mention) or editor.location(mention) < start:
+                continue
+            counted = count_of(mention, True, editor)
+            if counted is None or not editor.code(counted).endswith(_ALL):
                 raise Refuse(f"line {editor.location(mention).line} reads `{name}` too")
+            flow.number_of(counted, f"{receiver(keep)}.sum()")
+    yield from flow.edits

@@ -24,6 +24,8 @@ _LOSSES = words("""
     binary_cross_entropy binary_cross_entropy_with_logits huber_loss l1_loss mse_loss smooth_l1_loss soft_margin_loss
 """)
 _CLASSES = words("cross_entropy nll_loss")
+#: Methods that give what a mask selects another shape, where it is not known how much that is.
+_VIEWS = words("reshape view")
 #: Reductions to one number, and what stands in them for what is left out.
 _REDUCTIONS = {"sum": "0", "mean": "0", "any": "False", "all": "True"}
 #: The functions of layers that compute a loss, by the name of the layer.
@@ -68,7 +70,10 @@ class Masked:
         return any(self.holds(child) for child in _operands(node))
 
     def _leaf(self, node: cst.CSTNode) -> cst.BaseExpression | None:
-        """What the mask selects from, where ``node`` selects."""
+        """What the mask selects from, where ``node`` selects, also in other rows: ``x[m].view(-1, 4)``."""
+        is_view = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and called(node) in _VIEWS
+        if is_view and [self._code(a) for a in node.args][:1] == ["-1"]:  # type: ignore[attr-defined]
+            node = node.func.value  # type: ignore[attr-defined]
         return selected_from(node, self.mask, self.editor)
 
     def number(self, node: cst.BaseExpression) -> cst.BaseExpression:
@@ -172,6 +177,11 @@ class Masked:
         """The reduction, and the other options as code."""
         given = {a.keyword.value: self._code(a.value) for a in call.args if a.keyword is not None}
         reduction = given.pop("reduction", "'mean'").strip("'\"")
+        # As torch reads what `reduction` has taken the place of.
+        averages, reduces = given.pop("size_average", "None"), given.pop("reduce", "None")
+        if {averages, reduces} != {"None"}:
+            reduction = {"False": "sum", "True": "mean", "None": "mean"}.get(averages, "")
+            reduction = reduction if reduces in ("None", "True") else ""
         if reduction not in ("mean", "sum") or any(a.star for a in call.args):
             raise Refuse(f"`{self._code(call)}` has a value for each that is selected")
         if any(self.holds(a.value) for a in call.args if a.keyword is not None):

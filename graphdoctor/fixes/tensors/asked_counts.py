@@ -33,7 +33,7 @@ def count_of(read: cst.BaseExpression, is_flat: bool, editor: Editor) -> cst.Bas
     if not isinstance(user, (cst.Call, cst.Subscript)):
         return None
     rest = editor.code(user).removeprefix(editor.code(read))
-    is_number = rest in (".shape[0]", ".size(0)", ".size()[0]") or (rest == ".numel()" and is_flat)
+    is_number = rest in (".shape[0]", ".size(0)", ".size()[0]") or (rest in (".numel()", ".nelement()") and is_flat)
     return user if is_number else None
 
 

@@ -181,26 +181,38 @@ def count_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     for call in (*calls(index.value), *calls(place.value)):
         if not is_pure(call, editor):
             raise Refuse(f"`{editor.code(call)}` may have side effects")
-    if isinstance(assign, cst.Assign):
-        _check_kept(place.value, editor)
-        _check_kept(index.value, editor)
     rows = f"torch.count_nonzero({editor.code(index.value)})"
     is_flat = mask.ndim is not None and mask.ndim == tensor.ndim
     every = rows if is_flat else f"({rows} * {_size_of_row(place.value, index.value, editor)})"
+    texts = [
+        every if editor.code(node).endswith((".numel()", ".nelement()")) else rows
+        for _, node in counts
+        if node is not None
+    ]
+    edits = []
+    if isinstance(assign, cst.Assign):
+        follows = editor.following(editor.parent(assign) or assign)
+        is_next = follows is not None and all(read in set(walk(follows)) for read in reads)
+        if is_next or all(_is_kept(node, editor) for node in (place.value, index.value)):
+            edits.append(editor.delete(assign))
+        elif len(set(texts)) == 1:
+            name = editor.fresh("count")
+            edits.append(editor.replace(assign, editor.statement(editor.indent_of(assign), f"{name} = ", texts[0])))
+            texts = [name] * len(texts)
+        else:
+            raise Refuse(f"both the rows and the numbers of `{editor.code(assign.targets[0].target)}` are counted")
     flow = Flow(hit, editor)
-    for _, node in counts:
+    for (_, node), text in zip(counts, texts, strict=True):
         assert node is not None
-        flow.number_of(node, every if editor.code(node).endswith(".numel()") else rows)
-    gone = (editor.delete(assign),) if isinstance(assign, cst.Assign) else ()
-    return FixPlan((*editor.torch_import(place), *gone, *flow.edits), "unsafe", _SELECTED)
+        flow.number_of(node, text)
+    return FixPlan((*editor.torch_import(place), *edits, *flow.edits), "unsafe", _SELECTED)
 
 
-def _check_kept(node: cst.BaseExpression, editor: Editor) -> None:
-    """Refuse a ``node`` that may be something else where the count is read."""
+def _is_kept(node: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``node`` is a name that surely means the same wherever it is read."""
     function = editor.function_of(node)
     bound = editor.assignments(function, node.value) if isinstance(node, cst.Name) and function is not None else []
-    if not isinstance(node, cst.Name) or len(bound) > 1 or is_written(node.value, node, editor):
-        raise Refuse(f"`{editor.code(node)}` may change before the count is read")
+    return isinstance(node, cst.Name) and len(bound) <= 1 and not is_written(node.value, node, editor)
 
 
 def _size_of_row(tensor: cst.BaseExpression, mask: cst.BaseExpression, editor: Editor) -> str:

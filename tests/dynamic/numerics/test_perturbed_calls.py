@@ -52,6 +52,20 @@ def select_root(net: Any, x: torch.Tensor) -> torch.Tensor:
     return torch.where(x.min() > 0, (x * net.weight).sqrt(), x * net.weight)
 
 
+def spare_logarithm(net: Any, x: torch.Tensor) -> torch.Tensor:
+    logarithm = (x * net.weight).log()
+    return logarithm if x.min() > 0 else x * net.weight
+
+
+def select_logarithm(net: Any, x: torch.Tensor) -> torch.Tensor:
+    logarithm = (x * net.weight).log()
+    return torch.where(x.min() > 0, logarithm, x * net.weight)
+
+
+def select_logarithm_of_more(net: Any, x: torch.Tensor) -> torch.Tensor:
+    return select_logarithm(net, x) + torch.where(x.min() > 0, 0, net.weight)
+
+
 def guard(net: Any, x: torch.Tensor) -> torch.Tensor:
     if x.isnan().any():
         raise ValueError("bad")
@@ -75,7 +89,7 @@ def varying(folder: Path, body: Forward, mode: Any, inputs: Any = None) -> Varyi
         return outputs, loss
 
     target = Target("Net", lambda: Sample(Net(body), (given,)), torch.device("cpu"))
-    return Varying(target, mode, call, folder, gradients=mode == "train")
+    return Varying(target, mode, call, lambda s: (s.function(*s.args), None), folder, gradients=mode == "train")
 
 
 def compared(folder: Path, original: Forward, fixed: Forward, mode: Any) -> Varied:
@@ -102,6 +116,16 @@ def test_a_gradient_that_becomes_nan_is_seen_in_train_mode_alone(tmp_path: Path)
     assert compared(tmp_path, root, select_root, "eval").differs == ""
     found = compared(tmp_path, root, select_root, "train")
     assert found.differs.startswith("with the inputs negated: gradient of ")
+
+
+def test_gradients_say_nothing_where_the_original_has_no_number(tmp_path: Path) -> None:
+    recorded = varying(tmp_path, spare_logarithm, "train").record(set(), lambda found: None)
+    assert "the inputs negated" in recorded.outside and "the inputs as they are" not in recorded.outside
+    assert varying(tmp_path, select_logarithm, "train").check().differs == ""
+    found = varying(tmp_path, select_logarithm_of_more, "train").check()
+    assert found.differs.startswith("with the inputs negated: output: values differ by up to ")
+    assert varying(tmp_path, root, "train").record(set(), lambda found: None).outside == ()
+    assert varying(tmp_path, spare_logarithm, "eval").record(set(), lambda found: None).outside == ()
 
 
 def _sum(grouped: bool, factor: float = 1.0) -> Forward:

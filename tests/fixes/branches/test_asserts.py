@@ -212,3 +212,34 @@ def test_the_text_says_what_format_puts_in(make: Any, message: str, text: str) -
     case = make(source_of(f"assert (x > 0).all(), {message}"), cst.Assert)
     plan = case.run(constant_message)
     assert isinstance(plan, FixPlan) and any(f'"{text}"' in edit.text for edit in plan.edits)
+
+
+@pytest.mark.parametrize(
+    "body, line",
+    [
+        ("assert not x.isnan().any()  # finite", "    assert ~x.isnan().any()  # finite\n"),
+        ("assert not (x < 0).any(), \\\n    'negative'", "    assert ~(x < 0).any(), \\\n        'negative'\n"),
+    ],
+)
+def test_a_negated_tensor_is_asserted_in_one_line(make: Any, runner: Any, body: str, line: str) -> None:
+    import torch
+
+    source = source_of(body)
+    after = make(source, cst.Assert).after(constant_message)
+    assert line in after and "is_compiling" not in after
+    good, bad = torch.rand(3), torch.tensor([-1.0, float("nan")])
+    assert runner.compiled(after, good, fullgraph=True).graphs == 1
+    errors = []
+    for text in (source, after):
+        with pytest.raises(AssertionError) as raised:
+            runner.eager(text, bad)
+        errors.append(str(raised.value))
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize(
+    "body", ["assert not flag", "assert not (x < 0).any(), f'{x}'", "m = x < 0\nassert not m.any() and flag"]
+)
+def test_what_may_be_a_bool_of_python_keeps_not(make: Any, body: str) -> None:
+    source = source_of(body).replace("flag=True", "flag: torch.BoolTensor")
+    assert "    assert not" in make(source, cst.Assert).after(constant_message)

@@ -93,7 +93,7 @@ def test_a_comment_above_the_branch_stands_there_once(make: Any) -> None:
 def test_sides_that_give_one_name_a_value_are_one_choice(make: Any) -> None:
     body = "n = x.sum()\nif n == 0:\n    y = -x\nelse:\n    y = x / n\nreturn y"
     after = make(source_of(body), cst.If).after(flatten_branch)
-    assert "    y = torch.where(condition, -x, x / torch.where(~condition, n, 1))\n    return y" in after
+    assert "    y = torch.where(condition, -x, x / torch.where(condition, 1, n))\n    return y" in after
 
 
 REFUSED = {

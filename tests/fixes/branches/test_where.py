@@ -395,3 +395,44 @@ def test_a_long_return_behind_a_flag_stays_a_branch_of_python(make: Any) -> None
     after = branch_case(make, REWRITTEN["a long return behind a flag"]).after(choose_with_where)
     assert "    if flag:\n        return torch.where(\n" in after
     assert max(map(len, after.splitlines())) <= 120
+
+
+CHECKED = """\
+import torch
+
+
+def f(x, weight=None):
+    if weight is not None and weight.sum() > 0:
+        return (x * weight).sum()
+    else:
+        assert {}
+        return x.sum()
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8), torch.rand(4, 8))
+"""
+
+
+def test_what_python_asserts_for_one_side_is_asserted_for_both(fixed: Any, runner: Any) -> None:
+    import torch
+
+    source = CHECKED.format("x.numel() != 0")
+    after = fixed(source, unsafe=True).text
+    assert (
+        "    assert x.numel() != 0\n    return torch.where(weight.sum() > 0, (x * weight).sum(), x.sum()) if weight"
+        in after
+    )
+    x = torch.randn(4, 8)
+    for given in ((x, x.abs()), (x, -x.abs()), (x,), (x[:1], torch.zeros(1, 8)), (x.double(), x.double().abs())):
+        found = runner.compiled(after, *given, fullgraph=True)
+        assert found.graphs == 1 and torch.equal(found.value, runner.eager(source, *given))
+    for text in (source, after):
+        with pytest.raises(AssertionError):
+            runner.eager(text, x[:0], x[:0])
+
+
+@pytest.mark.parametrize("test", ["x.sum() > 0", "print(x.shape) is None", "x.numel() != 0 and x.ndim"])
+def test_what_data_or_other_calls_decide_is_asserted_for_one_side(fixed: Any, test: str) -> None:
+    source = CHECKED.format(test)
+    assert "        assert" in fixed(source, unsafe=True).text

@@ -49,6 +49,12 @@ FIXED = (
     ("loss = torch.nn.HuberLoss(delta=0.5)\nreturn loss(x[m], y[m])",
      "    loss = torch.nn.HuberLoss(delta=0.5)\n" + KEEP + "    return torch.where(keep, torch.nn.functional.huber_loss("
      "torch.where(keep, x, 1), torch.where(keep, y, 1), delta=0.5, reduction=\"none\"), 0).sum() / keep.sum()\n"),
+    ("k = m.unsqueeze(1).expand_as(x)\na = x[k].reshape(-1, 2)\nb = a.abs().sum()\nk = k[:1]\nreturn b + x[:1][k].sum()",
+     "    k = m.unsqueeze(1).expand_as(x)\n    a = torch.where(k, x, 1)\n    b = torch.where(k, a.abs(), 0).sum()\n    k = k[:1]\n"
+     "    return b + x[:1][k].sum()\n"),
+    ("k = m.unsqueeze(1).expand_as(x)\nreturn F.mse_loss(x[k].view(-1, 2), y[k].view(-1, 2), size_average=False)",
+     "    k = m.unsqueeze(1).expand_as(x)\n    return torch.where(k, F.mse_loss(torch.where(k, x, 1), torch.where(k, y, 1), "
+     "reduction=\"none\"), 0).sum()\n"),
     ("k = m.view(-1)\nloss = torch.nn.CrossEntropyLoss()\nreturn loss(x[k], y[k])",
      "    k = m.view(-1)\n    loss = torch.nn.CrossEntropyLoss()\n"
      "    return loss(x, torch.where(k, y, -100))\n"),
@@ -75,6 +81,9 @@ REFUSED = (
      "The mask selects from tensors of different shapes."),
     ("return F.cross_entropy(x[m] * 2, y[m])", "`F.cross_entropy(x[m] * 2, y[m])` is not given what the mask selects as it is."),
     ("a = x[m]\na += 1\nreturn a.sum()", "`a` is changed in place."),
+    ("return F.mse_loss(x[m], y[m], reduce=False)", "`F.mse_loss(x[m], y[m], reduce=False)` has a value for each that is selected."),
+    ("return F.mse_loss(x[m], y[m], size_average=n)", "`F.mse_loss(x[m], y[m], size_average=n)` has a value for each that is selected."),
+    ("k = m > 0\na = x[k]\nk = k[:1]\nreturn a.sum()", "Line 9 reads `a` too."),
     ("a = x[m]\nassert a.sum() > 1", "Line 7 does more with what the mask selects."),
     ("a = x[m]\nreturn y[a]", "`y[a]` is used as it is, and its size depends on the data."),
     ("while len(x) > 1:\n    n = n + 1\n    x = x[m]\nreturn n", "Line 6 reads `x` in the next round."),
@@ -160,3 +169,33 @@ def test_refusal(row: tuple[str, str], make: Any) -> None:
     _, found = plan(row[0], make)
     assert isinstance(found, Refusal)
     assert found.reason == row[1]
+
+
+EMPTY = """\
+import torch
+
+
+def f(x, m):
+    chosen = x[m]
+    total, n = (chosen.log() * 2).sum(), m.sum()
+    if chosen.nelement() == 0:
+        loss = x.sum()
+    else:
+        loss = x.sum() - total / n
+    return loss
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8) + 0.1, torch.rand(4, 8) > 0.5)
+"""
+
+
+def test_how_many_are_selected_is_counted_by_the_mask(fixed: Any, runner: Any) -> None:
+    after = fixed(EMPTY, unsafe=True)
+    assert "condition = m.sum() == 0\n" in after.text
+    x = torch.rand(4, 8) + 0.1
+    for m in (torch.rand(4, 8) > 0.5, torch.zeros(4, 8, dtype=torch.bool), torch.ones(4, 8, dtype=torch.bool)):
+        expected = runner.eager(EMPTY, x, m)
+        found = runner.compiled(after.text, x, m, fullgraph=True)
+        assert found.graphs == 1
+        torch.testing.assert_close(found.value, expected)

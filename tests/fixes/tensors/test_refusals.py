@@ -104,8 +104,7 @@ TABLE: list[Row] = [
     (count_selected, "return len(x[(x > 0), 0])", SUBSCRIPT, UNKNOWN, "This selects by no mask alone."),
     (count_selected, "return x[x > 0].sum()", SUBSCRIPT, UNKNOWN, "What the mask selects is used, and not only how much it is."),
     (count_selected, "return y * len(x[(x > 0) & g(x)])", SUBSCRIPT, UNKNOWN, "`g(x)` may have side effects."),
-    (count_selected, "m = x > 0\nk = x[m]\nm[:] = True\nreturn y * len(k)", SUBSCRIPT, UNKNOWN, "`m` may change before the count is read."),
-    (count_selected, "k = x[x > 0]\nreturn y * len(k)", SUBSCRIPT, UNKNOWN, "`x > 0` may change before the count is read."),
+    (count_selected, "m = x > 0\nk = x[m]\nm[:] = True\nreturn y * len(k) * k.numel()", SUBSCRIPT, UNKNOWN, "Both the rows and the numbers of `k` are counted."),
     # Numbers that multiply, and systems of equations.
     (multiplied, "return g(x)", CALL, UNKNOWN, "No number in this call multiplies one of its arguments."),
     (multiplied, "return x.add(y, n)", CALL, UNKNOWN, "`alpha` is not passed by name, after the tensors."),
