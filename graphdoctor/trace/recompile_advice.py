@@ -40,6 +40,12 @@ _ONE_SIZE = (
     "torch.compile(dynamic=True) where dynamic=False is set; where it is not, the code holds for one size at a time, "
     "as a weight does: pad to a few sizes, or compile what calls the layers in place of each layer"
 )
+_ASKED_FOR = (
+    "the size is dynamic already, and the code decides by it: one compilation for each answer is the least; "
+    "where there are many, pad to a few sizes"
+)
+#: A size that Dynamo keeps symbolic, in a relation that the present size does not satisfy.
+_SYMBOLIC = re.compile(r"\S+\.size\(\)\[\d+\]")
 #: Kinds of guards on the tensors that a function is called with.
 _OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
 #: A guard on the learning rate of a compiled optimizer.
@@ -158,8 +164,15 @@ def _decides(guard: guards.Guard) -> bool:
     return _TEXT.search(guard.text) is not None or _BOOL.search(guard.text) is not None
 
 
+def _of_size(cause: Cause) -> str | None:
+    """Where the size was symbolic. Two that had to be equal may have been taken for one, which marking them ends."""
+    sizes = set(_SYMBOLIC.findall(cause.guard.text))
+    return _ASKED_FOR if sizes and (len(sizes) == 1 or " == " not in cause.guard.text) else None
+
+
 _BY_KIND: dict[str, Callable[[Cause], str | None]] = {
     "attribute": _of_attribute,
     "value": _of_value,
     "length": _of_length,
+    "size": _of_size,
 }

@@ -116,6 +116,11 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
         ("tensor 'x' size mismatch at index 1. expected 5, actual 1", "sizes 0 and 1 are always compiled separately"),
         ("tensor 'x' size mismatch at index 0. expected 1, actual 8", "sizes 0 and 1 are always compiled separately"),
         ("tensor 'x' size mismatch at index 0. expected 16, actual 4", "torch.compile(dynamic=True)"),
+        ("L['x'].size()[1] != 6  # bias[:, :T]  # net.py:5 in forward (a/b.py:1 in c)", "the size is dynamic already"),
+        ("L['x'].size()[1] == 6  # if T == 6:  # net.py:5 in forward", "the size is dynamic already"),
+        ("(2*L['x'].size()[1]) > L['y'].size()[0]  # x  # net.py:5 in forward", "the size is dynamic already"),
+        ("L['x'].size()[1] == L['y'].size()[0]  # x  # net.py:5 in forward", "torch.compile(dynamic=True)"),
+        ("2 <= L['x'].size()[1]  # x  # net.py:5 in forward", "sizes 0 and 1 are always compiled separately"),
     ],
 )
 def test_advice_fits_what_the_guard_looked_at(traces: Traces, guard: str, advice: str) -> None:
