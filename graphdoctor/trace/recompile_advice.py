@@ -52,6 +52,8 @@ _OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
 _LEARNING_RATE = re.compile(r"\.param_groups\[\d+\]\['lr'\]")
 #: A guard on what a compiled optimizer keeps of a parameter, such as a momentum.
 _OF_OPTIMIZER = re.compile(r"\bself\.state\[list\(dict\.keys\(self\.state\)\)\[\d+\]\]")
+#: The same where the wrapper that torch puts around each ``step`` is compiled.
+_OF_STEP = re.compile(r"args\[0\]\.state\b")
 _FIRST_STEP = "the optimizer makes its state in its first step: one compilation more, and no further"
 #: A guard on a text: ``pattern == 'b n -> n b'``.
 _TEXT = re.compile(r""" == ['"]""")
@@ -149,7 +151,8 @@ def _of_value(cause: Cause) -> str | None:
 def _of_length(cause: Cause) -> str | None:
     """Where the container is there from call to call, and no argument."""
     name = cause.guard.name or ""
-    if _OF_OPTIMIZER.search(name) and cause.caused < 2:
+    is_step = cause.code.path.replace("\\", "/").endswith("torch/optim/optimizer.py")
+    if cause.caused < 2 and (_OF_OPTIMIZER.search(name) or (is_step and _OF_STEP.match(name))):
         return _FIRST_STEP
     is_kept = name.startswith(("G[", "self.")) or is_from_outside(
         cause.above.text(cause.code.path), cause.code.line, name

@@ -129,6 +129,14 @@ def test_advice_fits_what_the_guard_looked_at(traces: Traces, guard: str, advice
     assert found.remedy is not None and found.remedy.startswith(advice)
 
 
+def test_the_state_that_an_optimizer_makes_in_its_first_step_is_one_compilation_more(traces: Traces) -> None:
+    """``torch.compile(optimizer.step)`` compiles the wrapper that torch puts around each ``step``."""
+    wrapper = ("/env/site-packages/torch/optim/optimizer.py", 509, "profile_hook_step")
+    traces.write(0, traces.start(0, 0, *wrapper), _recompiled(traces, 1, "not L['args'][0].state", *wrapper))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None and found.remedy.startswith("the optimizer makes its state in its first step")
+
+
 def test_the_setting_for_ints_is_not_named_for_a_float(traces: Traces) -> None:
     traces.write(0, traces.start(0, 0, NET, 3), _recompiled(traces, 1, "L['self'].peak == 0.5", NET, 3))
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
