@@ -132,6 +132,8 @@ def run(
     check_gate(fail_on)
     command = shlex.join(["graphdoctor", *sys.argv[1:]])
     options = ScanOptions((), possible=possible, command=command).with_groups(settings)
+    if save_sample and not save_sample.endswith(".py"):
+        raise OneLine(f"--save-sample {save_sample}: give a name that ends in .py, as graphdoctor scan reads it")
     check_reports(reports, html, save_sample, None if output == "-" else output)
     proof = Proof(Path(save_sample) if save_sample else None, verify)
     recording = Settings(record or "", steps or 0, compile_ or "", LIMIT if save_sample or verify else 0)

@@ -399,6 +399,10 @@ def test_signal_to_graphdoctor_is_the_programs(tmp_path: Path, root: Path) -> No
             "kernel",
         ),
         (["-m", "absent.module"], "-m absent.module: no module named absent here or where Python looks for modules"),
+        (
+            ["--save-sample", "first.txt", "train.py"],
+            "--save-sample first.txt: give a name that ends in .py, as graphdoctor scan reads it",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line(graphdoctor: Command, tmp_path: Path, arguments: list[str], line: str) -> None:
