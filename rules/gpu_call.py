@@ -111,6 +111,9 @@ def check_call(event: Call) -> Hit | None:
             return None
         advice = "pin it before the compiled call: `DataLoader(pin_memory=True)`, `torch.empty(pin_memory=True)`"
         return Hit(event, f"{code(event)} raises when it is compiled", advice, certainty(event, event.receiver))
+    if event.site.entering:
+        # The call that compiled code begins with is not in a graph that it could split.
+        return None
     called = f"{code(event)} is not traced"
     if event.qualname.endswith(".forward"):
         # The name of the object does not show what it is.
@@ -127,4 +130,6 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, Call) and ADVICE.get(hit.event.qualname) == _SEVERAL:
+        return Refusal("The call computes what the code after it needs.")
     return first_fit(hit, editor, guard_host)

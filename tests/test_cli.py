@@ -256,9 +256,10 @@ def test_diff_prints_the_diff_alone_and_writes_nothing(folder: Path) -> None:
         ("x = x * int(input())", "no finding has an automatic fix"),
     ],
 )
-def test_a_diff_with_nothing_in_it_says_why(folder: Path, line: str, why: str) -> None:
+@pytest.mark.parametrize("command", ["scan", "fix"])
+def test_a_diff_with_nothing_in_it_says_why(folder: Path, command: str, line: str, why: str) -> None:
     (folder / "breaks.py").write_text(BREAKS.replace('print("called")', line))
-    done = process("scan", "breaks.py", "--no-run", "--diff")
+    done = process(command, "breaks.py", "--no-run", "--diff")
     assert (done.stdout, done.stderr) == ("", f"graphdoctor: nothing to show: {why}\n")
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from graphdoctor.api import scan
+from graphdoctor.model.findings import Finding
+from graphdoctor.scan.options import ScanOptions
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -72,6 +76,28 @@ def test_static_findings_are_placed_by_cell(graphdoctor: Command, notebook: Path
     assert report(again)["findings"] == report(done)["findings"]
     text = graphdoctor("scan", "--no-run", "demo.ipynb", cwd=notebook.parent).stdout
     assert "demo.ipynb:cell 3:3:9: error GD101" in text
+
+
+def test_places_are_those_of_cells_before_the_report_and_in_questions_too(notebook: Path) -> None:
+    told: list[tuple[str, int]] = []
+
+    def tell(places: Iterable[Any]) -> None:
+        told.extend((place.path, place.line) for place in places)
+
+    def choose(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        tell(finding.location for finding in findings)
+        return (findings[0],)
+
+    options = ScanOptions(paths=(str(notebook),), fix=True, unsafe_fixes=True, mode="eval", isolated=True, verify=False)
+    scan(
+        options,
+        choose=choose,
+        early=lambda found: tell(finding.location for finding in found),
+        decided=lambda summary, runs, seconds: tell(brk for run in runs for brk in run.breaks),
+    )
+    assert {path.rpartition("demo")[2] for path, _ in told} == {".ipynb:cell 3"}
+    assert {line for _, line in told} == {3, 4}
+    assert "is_compiling" in notebook.read_text(encoding="utf-8")
 
 
 def test_a_sample_in_a_cell_is_run_and_fixes_are_written_into_the_cell(graphdoctor: Command, notebook: Path) -> None:

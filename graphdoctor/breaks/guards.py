@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from graphdoctor.breaks.guard_kinds import LOCAL, STACK_VALUE, SYMBOL, Kind, classify
 
-_USER_CODE = re.compile(r"\s{2,}# (?P<code>.*?)\s+# (?P<path>[^#\s][^#]*):(?P<line>\d+) in \S+")
+#: The line of the user's code that set up a guard; after it may come that of torch's, in brackets.
+_USER_CODE = re.compile(r"\s{2,}# (?P<code>.*?)\s+# (?P<path>[^#\s][^#]*?):(?P<line>\d+) in \S+")
 _STACK = re.compile(r'^[ \t]*File "(.+)", line (\d+), in ', re.MULTILINE)
 _ZERO_ONE = re.compile(r"^2 <= \S+$")
 _ADDRESS = re.compile(r"(___check_(?:obj|type)_id\(.+?, )\d+\)")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
-from graphdoctor.breaks.locations import Kind, Places, kind_without_file
+from graphdoctor.breaks.locations import Kind, Places, is_beside_packages, kind_without_file
 from graphdoctor.source.files import text_of
 from graphdoctor.source.text import split_lines
 
@@ -40,7 +40,10 @@ class JobPlaces(Places):
             return "torch" if installed[1] == "torch" else "third-party"
         if self.generated and posix.startswith(self.generated + "/"):
             return "third-party"
-        return "library" if _LIBRARY.search(posix) else "own"
+        if _LIBRARY.search(posix):
+            return "library"
+        # A folder that packages were installed in by --target has no telling name; it shows where it is here.
+        return "third-party" if is_beside_packages(path) else "own"
 
 
 def job_places(root: Path, torch: str, generated: str = "") -> JobPlaces:

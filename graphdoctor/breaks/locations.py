@@ -98,7 +98,7 @@ def _kind(places: Places, path: str) -> Kind:
     if any(_under(path, folder) for folder in places.library):
         return "library"
     # A checkout that is imported from elsewhere is the user's own, too.
-    return "third-party" if any(map(_holds_packages, PurePath(path).parents)) else "own"
+    return "third-party" if is_beside_packages(path) else "own"
 
 
 def without_site(path: str) -> str:
@@ -175,9 +175,13 @@ def is_installed(path: str) -> bool:
     return not _SITE.isdisjoint(path.replace(os.sep, "/").split("/"))
 
 
+def is_beside_packages(path: str) -> bool:
+    """Whether a folder above ``path`` is one that pip installed packages in: with ``--target`` it may have any name."""
+    return any(map(_holds_packages, PurePath(path).parents))
+
+
 @lru_cache(maxsize=4096)
 def _holds_packages(folder: PurePath) -> bool:
-    """Whether pip installed something right below ``folder``: with ``--target`` it may have any name."""
     try:
         return any(name.endswith(".dist-info") for name in os.listdir(folder))
     except OSError:

@@ -18,6 +18,7 @@ from graphdoctor.commands.problems import (
     INTERRUPTED,
     OneLine,
     check_writable,
+    complain_of_no_changes,
     complain_unread,
 )
 from graphdoctor.commands.project_rules import complain_of_rules
@@ -131,6 +132,8 @@ def fix(
         complain_of_rules(diagnosis)
         changes = api.diff(diagnosis, unsafe_fixes)
         emit(changes, None)
+        if not changes:
+            complain_of_no_changes(diagnosis)
         unread = complain_unread(diagnosis)
         context.exit(INTERRUPTED if interrupts.requested else FINDINGS if changes else unread)
     emit(fixes.render_rounds(found, unsafe_fixes), None)

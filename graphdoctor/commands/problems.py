@@ -35,6 +35,15 @@ def complain_unread(diagnosis: Diagnosis) -> int:
     return max((complain(f"{f.path}: {f.reason}") for f in diagnosis.files if f.status == "failed"), default=CLEAN)
 
 
+def complain_of_no_changes(diagnosis: Diagnosis) -> None:
+    """Say on stderr why there is no diff, where something was found."""
+    from graphdoctor.report import wording
+
+    if diagnosis.findings:
+        withheld = wording.offered(diagnosis.findings)
+        complain(f"nothing to show: {withheld or 'no finding has an automatic fix'}")
+
+
 def check_writable(*files: str | None) -> None:
     """Refuse before the work what cannot be written after it. Raises OneLine."""
     from graphdoctor.report.write import problem

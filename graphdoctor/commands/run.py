@@ -132,6 +132,8 @@ def run(
     check_gate(fail_on)
     command = shlex.join(["graphdoctor", *sys.argv[1:]])
     options = ScanOptions((), possible=possible, command=command).with_groups(settings)
+    if save_sample and not save_sample.endswith(".py"):
+        raise OneLine(f"--save-sample {save_sample}: give a name that ends in .py, as graphdoctor scan reads it")
     check_reports(reports, html, save_sample, None if output == "-" else output)
     proof = Proof(Path(save_sample) if save_sample else None, verify)
     recording = Settings(record or "", steps or 0, compile_ or "", LIMIT if save_sample or verify else 0)
@@ -168,12 +170,14 @@ def _ran(
     from graphdoctor.program.launch import CannotRun, launch
     from graphdoctor.program.report import report
     from graphdoctor.report.text.progress import Progress
-    from graphdoctor.scan.options import settings_for
+    from graphdoctor.scan.plan import checked_settings
     from graphdoctor.target_torch.installed import torch_available
 
     launched = launch(program, is_module)
-    # Settings that cannot be read end the command before the program has run for hours.
-    proof = replace(proof, timeout=settings_for(replace(options, paths=(".",))).timeout)
+    # Wrong settings end the command before the program has run for hours.
+    script = next((part for part in program if part.endswith(".py") and os.path.isfile(part)), ".")
+    settings, _ = checked_settings(replace(options, paths=(script,)))
+    proof = replace(proof, timeout=settings.timeout)
     if torch_available() is None:
         raise CannotRun("torch is not installed; install graphdoctor[torch] where the program's packages are")
     place = folders.rank(os.environ)

@@ -24,7 +24,16 @@ from graphdoctor.commands.outputs import (
     write_reports,
 )
 from graphdoctor.commands.printing import emit, look
-from graphdoctor.commands.problems import CLEAN, FAILURE, FINDINGS, INTERRUPTED, OneLine, complain, complain_unread
+from graphdoctor.commands.problems import (
+    CLEAN,
+    FAILURE,
+    FINDINGS,
+    INTERRUPTED,
+    OneLine,
+    complain,
+    complain_of_no_changes,
+    complain_unread,
+)
 from graphdoctor.commands.project_rules import WITH_NOTES, complain_of_rules
 
 if TYPE_CHECKING:
@@ -173,7 +182,6 @@ def scan(
     stdin = _standard_input() if "-" in paths else None
     from graphdoctor import api
     from graphdoctor.interrupt import Interrupts
-    from graphdoctor.report import wording
     from graphdoctor.report.text import first_look
     from graphdoctor.report.text.progress import Progress
     from graphdoctor.scan.cache import default_folder
@@ -217,9 +225,8 @@ def scan(
     if show_diff:
         changes = api.diff(diagnosis, unsafe_fixes, stdin)
         emit(changes, output)
-        if diagnosis.findings and not changes:
-            withheld = wording.offered(diagnosis.findings)
-            complain(f"nothing to show: {withheld}" if withheld else "nothing to show: no finding has an automatic fix")
+        if not changes:
+            complain_of_no_changes(diagnosis)
         unread = complain_unread(diagnosis)
         context.exit(INTERRUPTED if interrupts.requested else FINDINGS if changes and not exit_zero else unread)
     if fix and stdin is not None:

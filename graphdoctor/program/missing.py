@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from graphdoctor.breaks.missing_packages import remedy_of_missing
@@ -25,19 +26,34 @@ def lacking(folder: Path) -> str:
             if file.suffix != ".py" or not is_file(file):
                 continue
             searched = [str(place) for place in searched]
-            names = list(dict.fromkeys([str(name).partition(".")[0], *_missing(file, searched)]))
-            return f"missing: {_shown(names)}; {'; '.join(_remedies(names, searched))}"
+            top, _, inside = str(name).partition(".")
+            taken = _found(top, searched) if inside else ""
+            names = list(dict.fromkeys([str(name) if taken else top, *_missing(file, searched)]))
+            return f"missing: {_shown(names)}; {'; '.join(_remedies(names, searched, taken))}"
     return ""
 
 
-def _remedies(names: Sequence[str], searched: Sequence[str]) -> Iterator[str]:
-    """What to do about the missing modules ``names``. A script in a subfolder does not search the working folder."""
+def _remedies(names: Sequence[str], searched: Sequence[str], taken: str) -> Iterator[str]:
+    """What to do about the missing modules ``names``. A script in a subfolder does not search the working folder.
+
+    The first is missing in its package, which Python found at ``taken``, unless that is empty.
+    """
+    if taken:
+        first, *names = names
+        yield f"'{first}' is not in {taken}, which Python found for `{first.partition('.')[0]}`"
     passed_over = os.getcwd() not in map(os.path.realpath, searched)
     here = [name for name in names if passed_over and _is_in(name, Path.cwd())]
     if here:
         yield f"{_shown(here)} {'is' if len(here) == 1 else 'are'} in the working folder: set PYTHONPATH=."
     if others := [name for name in names if name not in here]:
         yield remedy_of_missing(f"ModuleNotFoundError: No module named {_shown(others)}")
+
+
+def _found(top: str, searched: Sequence[str]) -> str:
+    """Where Python finds the top-level module ``top``; empty where it does not. Nothing is imported."""
+    spec = PathFinder.find_spec(top, searched)
+    places = (*(spec.submodule_search_locations or ()), spec.origin) if spec is not None else ()
+    return next(filter(None, places), "")
 
 
 def _is_in(name: str, folder: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.source.files import decode, is_notebook, text_of
@@ -13,6 +13,8 @@ from graphdoctor.source.files import decode, is_notebook, text_of
 if TYPE_CHECKING:
     from graphdoctor.scan.source_texts import Sources
     from graphdoctor.source.cells import Cells
+
+T = TypeVar("T")
 
 
 def cells_of(sources: Sources, stdin: bytes | None) -> dict[str, Cells]:
@@ -25,19 +27,24 @@ def cells_of(sources: Sources, stdin: bytes | None) -> dict[str, Cells]:
     return found
 
 
-def by_cell(diagnosis: Diagnosis, cells: Mapping[str, Cells], base: Mapping[str, Cells] | None = None) -> Diagnosis:
-    """``diagnosis`` with the locations in notebooks by cell; ``base`` has the cells of what it is compared with."""
-    if not cells and not base:
-        return diagnosis
+def placed(value: T, cells: Mapping[str, Cells]) -> T:
+    """``value``, such as findings or runs, with the locations in notebooks by cell."""
+    if not cells:
+        return value
     from graphdoctor.diagnosis.cells import in_cells
 
+    return in_cells(value, cells)
+
+
+def by_cell(diagnosis: Diagnosis, cells: Mapping[str, Cells], base: Mapping[str, Cells] | None = None) -> Diagnosis:
+    """``diagnosis`` with the locations in notebooks by cell; ``base`` has the cells of what it is compared with."""
     comparison = diagnosis.comparison
     if comparison is None:
-        return in_cells(diagnosis, cells)
+        return placed(diagnosis, cells)
     # What is fixed stands in the cells of the base.
-    fixed = in_cells(comparison.fixed, base or {})
-    placed = in_cells(replace(diagnosis, comparison=replace(comparison, fixed=())), cells)
-    return replace(placed, comparison=placed.comparison and replace(placed.comparison, fixed=fixed))
+    fixed = placed(comparison.fixed, base or {})
+    head = placed(replace(diagnosis, comparison=replace(comparison, fixed=())), cells)
+    return replace(head, comparison=head.comparison and replace(head.comparison, fixed=fixed))
 
 
 def texts_of(diagnosis: Diagnosis, stdin: bytes) -> dict[str, str]:

@@ -83,11 +83,13 @@ def _run(plan: Plan, analysed: Analysed, session: Session) -> Ran:
 
 
 def _tell_early(plan: Plan, analysed: Analysed, session: Session) -> None:
-    session.callbacks.early(rank(kept(analysed.findings, plan.selection, analysed.sources.texts)))
+    found = rank(kept(analysed.findings, plan.selection, analysed.sources.texts))
+    session.callbacks.early(notebooks.placed(tuple(found), analysed.cells))
 
 
 def _tell_verdict(analysed: Analysed, session: Session, runs: Sequence[DynamicRun], seconds: float) -> None:
-    session.callbacks.decided(summarise(analysed.static.files, analysed.findings, runs), runs, seconds)
+    summary = summarise(analysed.static.files, analysed.findings, runs)
+    session.callbacks.decided(summary, notebooks.placed(tuple(runs), analysed.cells), seconds)
 
 
 def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:

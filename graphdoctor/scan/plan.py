@@ -114,11 +114,8 @@ def plan_for(options: ScanOptions, with_runs: bool = False) -> Plan:
     """
     options = with_named_target(options)
     base = _base(options)
-    settings = settings_for(options)
-    check_codes(settings)
+    settings, folders = checked_settings(options)
     rules = LazyRuleSet(settings)
-    origin = settings.origin.get("follow") or "--follow"
-    folders = package_folders(settings.follow, origin, options.python, project_folder(options))
     followed = Followed(folders, options.fail_third_party, options.third_party_fixes)
     exclude = (*settings.exclude, *settings.extend_exclude)
     inputs = inputs_of(options, exclude)
@@ -148,6 +145,17 @@ def plan_for(options: ScanOptions, with_runs: bool = False) -> Plan:
         compare=None if base is None else ComparePlan(base, options.diff_base or "", options.paths, exclude),
         allow=settings.allow,
     )
+
+
+def checked_settings(options: ScanOptions) -> tuple[Config, dict[str, Path]]:
+    """The settings for ``options``, and the folders of the packages that they follow.
+
+    Raises UsageError for what is wrong with them, whatever the files are.
+    """
+    settings = settings_for(options)
+    check_codes(settings)
+    origin = settings.origin.get("follow") or "--follow"
+    return settings, package_folders(settings.follow, origin, options.python, project_folder(options))
 
 
 # What only some scans do is imported where they do it: a scan of recalled files takes no longer than its imports.

@@ -78,7 +78,12 @@ def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:
             return
         seen.add(real)
         folders = []
-        for entry in _entries(folder, exclude, ignored):
+        entries = _entries(folder, exclude, ignored)
+        if entries is None:
+            # Reading it says why: what is in there was not checked.
+            yield folder
+            return
+        for entry in entries:
             if entry.is_symlink():
                 links.append(folder / entry.name)
             elif entry.is_dir():
@@ -95,20 +100,24 @@ def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:
         yield from below(link) if os.path.isdir(link) else (link,)
 
 
-def _entries(folder: Path, exclude: Sequence[PathPattern], ignored: GitIgnore) -> Iterator[os.DirEntry[str]]:
-    """The folders and the Python files in ``folder`` that are read."""
+def _entries(folder: Path, exclude: Sequence[PathPattern], ignored: GitIgnore) -> list[os.DirEntry[str]] | None:
+    """The folders and the Python files in ``folder`` that are read; None where the user may not list it."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
+    except PermissionError:
+        return None
     except OSError:
-        return
+        return []
+    kept = []
     for entry in found:
         path = folder / entry.name
         # A link may lead to itself.
         is_folder = os.path.isdir(path) if entry.is_symlink() else entry.is_dir()
         wanted = not _is_skipped(path) if is_folder else entry.name.endswith((".py", ".ipynb")) and is_file(path)
         if wanted and not is_excluded(path, exclude) and not ignored.ignores(path, is_folder=is_folder):
-            yield entry
+            kept.append(entry)
+    return kept
 
 
 def _is_skipped(folder: Path) -> bool:

@@ -36,7 +36,11 @@ def open_regular(file: Path | str) -> BinaryIO:
     try:
         # Before it is opened, because opening a device may have effects; a pipe that takes its place meanwhile does
         # not block, and is refused below.
-        _refuse_special(os.stat(file))
+        state = os.stat(file)
+        if stat.S_ISDIR(state.st_mode):
+            # A folder that may not be listed says so.
+            os.scandir(file).close()
+        _refuse_special(state)
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except ValueError:
         raise OSError(errno.EINVAL, "its name holds a null byte") from None

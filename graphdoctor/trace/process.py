@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from graphdoctor.breaks.grouping import RawEvent, RawFrame
+from graphdoctor.breaks.grouping import RawEvent, RawFrame, resumed
 from graphdoctor.model.typed_json import Types
 from graphdoctor.trace import caches
 from graphdoctor.trace.caches import Caches
@@ -258,6 +258,8 @@ class Reader:
         traced = stack[start:]
         if left_out:
             traced = (RawFrame(code.path, code.line, None, code.name), *traced)
+        elif traced and _is_of(traced[0], code):
+            traced = (replace(traced[0], name=code.name), *traced[1:])
         lines = tuple((frame.path, frame.line) for frame in traced)
         self.process.broken_calls.update(dict.fromkeys({*lines[:-1]} - outside, lines))
         event = replace(found.event, above=stack[:start] or above, traced=traced)
@@ -364,8 +366,8 @@ class Reader:
 
 
 def _is_of(frame: RawFrame, code: Code) -> bool:
-    """Whether ``frame`` runs ``code``."""
-    return (frame.path, frame.name) == (code.path, code.name)
+    """Whether ``frame`` runs ``code``. The text of a break has the source's name for what goes on after one."""
+    return (frame.path, resumed(frame.name)) == (code.path, resumed(code.name))
 
 
 def _is_recorder(path: str) -> bool:

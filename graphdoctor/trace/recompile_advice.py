@@ -40,12 +40,20 @@ _ONE_SIZE = (
     "torch.compile(dynamic=True) where dynamic=False is set; where it is not, the code holds for one size at a time, "
     "as a weight does: pad to a few sizes, or compile what calls the layers in place of each layer"
 )
+_ASKED_FOR = (
+    "the size is dynamic already, and the code decides by it: one compilation for each answer is the least; "
+    "where there are many, pad to a few sizes"
+)
+#: A size that Dynamo keeps symbolic, in a relation that the present size does not satisfy.
+_SYMBOLIC = re.compile(r"\S+\.size\(\)\[\d+\]")
 #: Kinds of guards on the tensors that a function is called with.
 _OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
 #: A guard on the learning rate of a compiled optimizer.
 _LEARNING_RATE = re.compile(r"\.param_groups\[\d+\]\['lr'\]")
 #: A guard on what a compiled optimizer keeps of a parameter, such as a momentum.
 _OF_OPTIMIZER = re.compile(r"\bself\.state\[list\(dict\.keys\(self\.state\)\)\[\d+\]\]")
+#: The same where the wrapper that torch puts around each ``step`` is compiled.
+_OF_STEP = re.compile(r"args\[0\]\.state\b")
 _FIRST_STEP = "the optimizer makes its state in its first step: one compilation more, and no further"
 #: A guard on a text: ``pattern == 'b n -> n b'``.
 _TEXT = re.compile(r""" == ['"]""")
@@ -143,7 +151,8 @@ def _of_value(cause: Cause) -> str | None:
 def _of_length(cause: Cause) -> str | None:
     """Where the container is there from call to call, and no argument."""
     name = cause.guard.name or ""
-    if _OF_OPTIMIZER.search(name) and cause.caused < 2:
+    is_step = cause.code.path.replace("\\", "/").endswith("torch/optim/optimizer.py")
+    if cause.caused < 2 and (_OF_OPTIMIZER.search(name) or (is_step and _OF_STEP.match(name))):
         return _FIRST_STEP
     is_kept = name.startswith(("G[", "self.")) or is_from_outside(
         cause.above.text(cause.code.path), cause.code.line, name
@@ -158,8 +167,15 @@ def _decides(guard: guards.Guard) -> bool:
     return _TEXT.search(guard.text) is not None or _BOOL.search(guard.text) is not None
 
 
+def _of_size(cause: Cause) -> str | None:
+    """Where the size was symbolic. Two that had to be equal may have been taken for one, which marking them ends."""
+    sizes = set(_SYMBOLIC.findall(cause.guard.text))
+    return _ASKED_FOR if sizes and (len(sizes) == 1 or " == " not in cause.guard.text) else None
+
+
 _BY_KIND: dict[str, Callable[[Cause], str | None]] = {
     "attribute": _of_attribute,
     "value": _of_value,
     "length": _of_length,
+    "size": _of_size,
 }

@@ -61,6 +61,13 @@ def test_place_and_words() -> None:
     assert guard.words == "the attribute self.step is no longer 0"
 
 
+def test_the_place_is_the_users_line_and_not_that_of_torch_behind_it() -> None:
+    guard = read(
+        "0/0: x.size()[1] != 6  # bias[:, :T]  # a/model.py:63 in forward (_prims_common/__init__.py:288 in c)"
+    )
+    assert (guard.path, guard.line, guard.text) == ("a/model.py", 63, "x.size()[1] != 6")
+
+
 def test_texts_of_dynamo_and_python_become_words() -> None:
     words = [
         read(reason).words

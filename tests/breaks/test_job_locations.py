@@ -26,3 +26,10 @@ def test_code_that_a_library_generates_is_not_the_users() -> None:
         places = job_places(folder, "", generated_folder(paths, folder))
         kinds.append((places.kind(generated), places.kind(program)))
     assert kinds == [("third-party", "own"), ("own", "own"), ("own", "own")]
+
+
+def test_what_pip_installed_into_any_folder_is_not_the_users(tmp_path: Path) -> None:
+    (tmp_path / "libs" / "timm-1.0.dist-info").mkdir(parents=True)
+    places = job_places(tmp_path, "")
+    assert places.kind(str(tmp_path / "libs" / "timm" / "layers" / "a.py")) == "third-party"
+    assert places.kind(str(tmp_path / "mine" / "a.py")) == places.kind("/gone/libs/a.py") == "own"

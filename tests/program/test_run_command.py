@@ -398,15 +398,26 @@ def test_signal_to_graphdoctor_is_the_programs(tmp_path: Path, root: Path) -> No
             "book.ipynb is a notebook: use `graphdoctor scan book.ipynb`, or the magics of `%load_ext graphdoctor` in its "
             "kernel",
         ),
+        (["--select", "GDX", "train.py"], "'GDX' matches no rule; `graphdoctor rules` lists them"),
+        (["sub/train.py"], "{0}/sub/pyproject.toml: select: 'GDX' matches no rule; `graphdoctor rules` lists them"),
         (["-m", "absent.module"], "-m absent.module: no module named absent here or where Python looks for modules"),
+        (
+            ["--save-sample", "first.txt", "train.py"],
+            "--save-sample first.txt: give a name that ends in .py, as graphdoctor scan reads it",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line(graphdoctor: Command, tmp_path: Path, arguments: list[str], line: str) -> None:
     (tmp_path / "folder").mkdir()
     program(tmp_path, "f(\n", "broken.py")
     program(tmp_path, '{"cells": []}', "book.ipynb")
+    (tmp_path / "sub").mkdir()
+    for name in ("train.py", "sub/train.py"):
+        program(tmp_path, "print('ran')\n", name)
+    program(tmp_path, '[tool.graphdoctor]\nselect = ["GDX"]\n', "sub/pyproject.toml")
     done = graphdoctor("run", *arguments, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (2, f"graphdoctor: {line}\n")
+    assert (done.returncode, done.stderr) == (2, f"graphdoctor: {line.format(tmp_path)}\n")
+    assert done.stdout == ""
 
 
 def test_wrong_use_of_torch_compile_is_named_where_nothing_was_compiled(graphdoctor: Command, tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from graphdoctor.source.discover import PathNotFound, discover
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import read
 from graphdoctor.source.path_patterns import PathPattern
 
 
@@ -87,6 +91,23 @@ def test_what_is_there_without_a_link_is_named_so(tree: Path) -> None:
     (outside / "more" / "back").symlink_to(tree, target_is_directory=True)
     (tree / "about" / "linked").symlink_to(outside, target_is_directory=True)
     assert names(".") == ["a.py", "b.py", "gen/g.py", "pkg/m.py", "about/linked/o.py"]
+
+
+def test_a_folder_that_may_not_be_listed_is_a_file_that_cannot_be_read(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may list all of them."""
+    scandir = os.scandir
+
+    def refuse(path: str | Path) -> object:
+        if Path(path).name == "gen":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert names(".") == ["a.py", "b.py", "gen", "pkg/m.py"]
+    with pytest.raises(SourceError, match="Permission denied"):
+        read(Path("gen"))
 
 
 def test_a_folder_without_python_files_is_named(tree: Path) -> None:

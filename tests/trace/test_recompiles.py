@@ -116,12 +116,25 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
         ("tensor 'x' size mismatch at index 1. expected 5, actual 1", "sizes 0 and 1 are always compiled separately"),
         ("tensor 'x' size mismatch at index 0. expected 1, actual 8", "sizes 0 and 1 are always compiled separately"),
         ("tensor 'x' size mismatch at index 0. expected 16, actual 4", "torch.compile(dynamic=True)"),
+        ("L['x'].size()[1] != 6  # bias[:, :T]  # net.py:5 in forward (a/b.py:1 in c)", "the size is dynamic already"),
+        ("L['x'].size()[1] == 6  # if T == 6:  # net.py:5 in forward", "the size is dynamic already"),
+        ("(2*L['x'].size()[1]) > L['y'].size()[0]  # x  # net.py:5 in forward", "the size is dynamic already"),
+        ("L['x'].size()[1] == L['y'].size()[0]  # x  # net.py:5 in forward", "torch.compile(dynamic=True)"),
+        ("2 <= L['x'].size()[1]  # x  # net.py:5 in forward", "sizes 0 and 1 are always compiled separately"),
     ],
 )
 def test_advice_fits_what_the_guard_looked_at(traces: Traces, guard: str, advice: str) -> None:
     traces.write(0, traces.start(0, 0, NET, 3), _recompiled(traces, 1, guard, NET, 3))
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert found.remedy is not None and found.remedy.startswith(advice)
+
+
+def test_the_state_that_an_optimizer_makes_in_its_first_step_is_one_compilation_more(traces: Traces) -> None:
+    """``torch.compile(optimizer.step)`` compiles the wrapper that torch puts around each ``step``."""
+    wrapper = ("/env/site-packages/torch/optim/optimizer.py", 509, "profile_hook_step")
+    traces.write(0, traces.start(0, 0, *wrapper), _recompiled(traces, 1, "not L['args'][0].state", *wrapper))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None and found.remedy.startswith("the optimizer makes its state in its first step")
 
 
 def test_the_setting_for_ints_is_not_named_for_a_float(traces: Traces) -> None:

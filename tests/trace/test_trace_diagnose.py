@@ -163,6 +163,20 @@ def test_the_nearest_callers_which_torch_leaves_out_are_not_given_up(traces: Tra
     assert found.dropped == ("nms",)
 
 
+def test_what_a_break_left_of_a_function_is_given_up_and_not_its_caller(traces: Traces) -> None:
+    """The stack of a break has the name of the function, and the start of a compilation that of what goes on."""
+    skipped = "Failed to handle graph break gracefully. Skipping the function and falling back to eager."
+    broken = traces.graph_break(NET, 42, name="advance", reason=skipped)
+    callers = "".join(
+        f'  File "{NET}", line {line}, in {name}\n\t' for line, name in ((90, "main"), (66, "solve"), (70, "integrate"))
+    )
+    broken = broken.replace(f'  File "{NET}", line 42'.encode(), f'{callers}  File "{NET}", line 42'.encode())
+    resumed = "torch_dynamo_resume_in_integrate_at_68"
+    traces.write(0, traces.start(0, 0, NET, 68, resumed, callers=((90, "main"),)) + broken)
+    (found,) = diagnose(traces.folder).findings
+    assert found.dropped == ("integrate",)
+
+
 def test_a_compilation_that_raised_is_a_break_with_its_error(traces: Traces) -> None:
     failed = {"fail_type": "BackendCompilerFailed", "fail_reason": "backend='x' raised:\nValueError: boom"}
     traces.write(0, traces.start(0, 0, NET, 3), traces.metrics(0, 0, **failed))

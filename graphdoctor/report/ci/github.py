@@ -1,7 +1,7 @@
 """Annotations for GitHub Actions: workflow commands on stdout, which GitHub shows at the lines of the pull request.
 
 GitHub shows 10 of each kind for a step and drops the rest without a word, so only as many are written, what is new
-first, and the last line says what was left out.
+first, and the last line says what was left out. What the base had too is a notice.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ def render(diagnosis: Diagnosis) -> str:
     """At most 10 commands of each kind, problems first, and one line that is no command."""
     shown = printable(new_first(from_repository(diagnosis)))
     findings = [finding for finding in shown.findings if finding.status != "refuted"]
+    known = frozenset(shown.comparison.unchanged) if shown.comparison else frozenset[str]()
     commands = [("error", _problem(problem)) for problem in problems(shown)]
-    commands += [(kind := _kind(finding), _command(kind, finding)) for finding in findings]
+    for finding in findings:
+        in_base = finding.fingerprint in known
+        kind = "notice" if finding.allowed or in_base else _KINDS[finding.severity]
+        commands.append((kind, _command(kind, finding, in_base)))
     written: Counter[str] = Counter()
     lines = []
     for kind, command in commands:
@@ -38,18 +42,14 @@ def render(diagnosis: Diagnosis) -> str:
     return "\n".join([*lines, _closing(total, written)]) + "\n"
 
 
-def _kind(finding: Finding) -> str:
-    return "notice" if finding.allowed else _KINDS[finding.severity]
-
-
 def _problem(problem: Problem) -> str:
     place = f"file={_property(problem.path)}," if problem.path else ""
     return f"::error {place}title={_property(f'graphdoctor: {problem.title}')}::{_message(one_line(problem.text))}"
 
 
-def _command(kind: str, finding: Finding) -> str:
+def _command(kind: str, finding: Finding, in_base: bool) -> str:
     properties = ",".join(f"{key}={_property(value)}" for key, value in _properties(finding))
-    return f"::{kind} {properties}::{_message(_text(finding))}"
+    return f"::{kind} {properties}::{_message(_text(finding, in_base))}"
 
 
 def _properties(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -63,12 +63,14 @@ def _properties(finding: Finding) -> Iterator[tuple[str, str]]:
     yield "title", one_line(f"{finding.rule} {finding.name}")
 
 
-def _text(finding: Finding) -> str:
+def _text(finding: Finding, in_base: bool) -> str:
     lines = [one_line(finding.message), one_line(finding.suggestion)]
     if finding.status != "static-only":
         lines.append(one_line(wording.status(finding)))
     if finding.allowed:
         lines.append(f"allowed: {one_line(finding.allowed)}")
+    if in_base:
+        lines.append("the base has it too")
     return "\n".join(filter(None, lines))
 
 

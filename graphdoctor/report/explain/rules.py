@@ -137,10 +137,19 @@ def explain(code: str, rules: Sequence[Rule], registry: Registry) -> str:
             return page(rule, registry)
     if re.fullmatch(r"GB\d+", wanted.upper(), re.ASCII):
         return breaks.page(wanted.upper(), registry, rules)
-    known = [name for rule in rules for name in (rule.code, rule.name)]
-    close = difflib.get_close_matches(wanted, known, n=3)
+    close = _near(wanted, rules)[:3]
     hint = f"did you mean {' or '.join(close)}?" if close else "`graphdoctor rules` lists all rules"
     raise LookupError(f"no rule is called {wanted!r}; {hint}")
+
+
+def _near(wanted: str, rules: Sequence[Rule]) -> list[str]:
+    """The codes that begin as ``wanted`` does, else the names that have it as a word, else what is spelled alike."""
+    begun = [
+        rule.code for rule in rules if re.fullmatch(r"GD\d+", wanted.upper()) and rule.code.startswith(wanted.upper())
+    ]
+    named = [rule.name for rule in rules if wanted.lower() in rule.name.split("-")]
+    known = [name for rule in rules for name in (rule.code, rule.name)]
+    return begun or named or difflib.get_close_matches(wanted, known, n=3)
 
 
 def _graph_break(gb_id: str, registry: Registry) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.model.findings import Finding
 from graphdoctor.model.labels import may_be_written
+from graphdoctor.scan import notebooks
 from graphdoctor.scan.source_texts import Sources
 from graphdoctor.source.errors import SourceError
 
@@ -45,8 +46,9 @@ def write(plan: WritePlan | None, findings: Sequence[Finding], sources: Sources,
     chosen, overlapping = select_fixes(findings, plan.unsafe)
     if session.callbacks.choose is not None:
         # Ctrl-C instead of an answer chooses nothing.
-        answer = session.interrupts.attempt(partial(session.callbacks.choose, chosen))
-        chosen, overlapping = tuple(answer or ()), ()
+        asked = notebooks.placed(tuple(chosen), sources.cells())
+        answer = session.interrupts.attempt(partial(session.callbacks.choose, asked))
+        chosen, overlapping = tuple(chosen[asked.index(finding)] for finding in answer or ()), ()
     notes = []
     written: list[Finding] = []
     for path, text in fixed_texts(sources.texts, chosen).items():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import libcst as cst
 import pytest
+
+from graphdoctor.static.domain.values import UNKNOWN
 
 HEAD = "import logging\nimport os\nimport time\nfrom time import perf_counter as now\n\nimport torch\n\nlog = logging.getLogger()\n"
 TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4),)\n"
@@ -227,3 +230,14 @@ def test_what_is_added_up_and_needed_stays(fixed: Any, line: str, reason: str) -
     head = TIMINGS.format("\n        ".join(line.split("; "))) + "\n\nmodel = Timed()\n"
     result = fixed(program("return model(x)", head), unsafe=True)
     assert reason in [f.fix.reason for f in result.findings if f.fix is not None]
+
+
+def test_what_runs_a_model_on_several_gpus_is_not_left_out(refusal: Any) -> None:
+    from graphdoctor.lint import catalog
+
+    (rule,) = (rule for rule in catalog.rules() if rule.code == "GD517")
+    body = "return torch.nn.parallel.data_parallel(torch.nn.ReLU(), x)"
+    assert (
+        refusal(rule.fix, body, (cst.Call, "data_parallel"), UNKNOWN)
+        == "The call computes what the code after it needs."
+    )

@@ -65,6 +65,15 @@ def test_hostile_text_makes_no_command_of_its_own(hostile: Diagnosis) -> None:
     assert sum(line.startswith("::") for line in lines) == len(lines) - 1 == expected
 
 
+def test_what_the_base_had_too_is_a_notice(rich: Diagnosis, compared: Diagnosis) -> None:
+    assert compared.comparison is not None
+    (old, *_) = (finding for finding in rich.findings if finding.severity == "error")
+    comparison = replace(compared.comparison, new=(), unchanged=(old.fingerprint,))
+    found, _ = commands(replace(rich, findings=(old,), comparison=comparison))
+    assert found[0]["kind"] == "notice"
+    assert found[0]["message"].endswith("%0Athe base has it too")
+
+
 def test_what_is_allowed_is_a_notice(rich: Diagnosis) -> None:
     found, _ = commands(replace(rich, findings=(replace(rich.findings[0], allowed="legacy"),)))
     assert found[0]["kind"] == "notice"

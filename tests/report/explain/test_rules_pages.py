@@ -87,6 +87,8 @@ def test_explain_a_missed_cache(catalog: tuple[Rule, ...], spelling: str) -> Non
     [
         ("gb9999", "GB9999 is none of the "),
         ("print-in-grap", "no rule is called 'print-in-grap'; did you mean print-in-graph"),
+        ("gd20", "no rule is called 'gd20'; did you mean GD201 or GD202 or GD203?"),
+        ("item", "no rule is called 'item'; did you mean item-call"),
         ("zzz", "no rule is called 'zzz'; `graphdoctor rules` lists all rules"),
     ],
 )
