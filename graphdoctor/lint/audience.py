@@ -10,7 +10,7 @@ from typing import Any
 from graphdoctor.breaks.measured_costs import behind
 from graphdoctor.lint.result import CONFIDENCES, SEVERITIES
 from graphdoctor.model.findings import Severity
-from graphdoctor.static.domain.events import Block, Call, Caller, Compile, Event
+from graphdoctor.static.domain.events import Block, Call, Caller, Compile, Event, Site
 from graphdoctor.static.interp.interpreter import Budget
 from graphdoctor.static.interp.state.event_sink import EventSink
 from graphdoctor.static.rule import Hit, Rule
@@ -148,14 +148,14 @@ class Audience(EventSink):
         """Keep only the hits that are errors, for a public function of a library that is defined in ``source``.
 
         Not even these where the function itself prepares a program (``SETUP`` in a rule), since users do not compile it
-        then. What it calls may do so to set itself up.
+        then. What it calls may do so to set itself up, and so may the backward of an autograd function.
         """
         first = len(self.hits)
         try:
             yield
         finally:
             found = self.hits[first:]
-            compiled = not any(rule.setup and hit.event.site.module is source for rule, hit in found)
+            compiled = not any(rule.setup and _is_own_step(hit.event.site, source) for rule, hit in found)
             self.hits[first:] = [each for each in found if compiled and severity_of(*each) == "error"]
 
     def places(self) -> list[Place]:
@@ -196,6 +196,12 @@ def _with_callers(
             site = hit.event.site
             event = changed[id(hit.event)] = replace(hit.event, site=replace(site, callers=change(site.callers)))
         yield rule, replace(hit, event=event)
+
+
+def _is_own_step(site: Site, source: SourceModule) -> bool:
+    """Whether it happens in ``source``, and not in a backward, which runs where gradients are computed."""
+    running = (site.function, *(caller.function for caller in site.callers))
+    return site.module is source and not any(name.endswith(".backward") for name in running)
 
 
 def _ends_before(end: Hit, hit: Hit) -> bool:

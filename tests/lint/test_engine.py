@@ -209,6 +209,37 @@ def test_what_a_function_sets_itself_up_with_elsewhere_does_not_hide_its_breaks(
     ]
 
 
+IN_BACKWARD = """\
+import torch
+from torch import nn
+
+__all__ = ["mean"]
+
+
+class Mean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x if x.sum() > 0 else x + 1
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slopes(slope)
+
+
+def slopes(slope):
+    return nn.Parameter(slope * 2)
+
+
+def mean(x: torch.Tensor):
+    return Mean.apply(x)
+"""
+
+
+def test_a_parameter_that_a_backward_makes_does_not_hide_the_breaks_of_an_offered_function(tmp_path):
+    found = analyse(write(tmp_path, means=IN_BACKWARD)).findings
+    assert [(f.rule, f.location.line) for f in found if f.rule == "GD201"] == [("GD201", 10)]
+
+
 def test_a_crash_in_one_rule_costs_that_rule_on_that_file(tmp_path):
     def crash(event):
         raise ZeroDivisionError("deliberate")

@@ -25,6 +25,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import described, keyed, unpacked, uses_of
+from graphdoctor.static.regions.definitions import annotation_of
 from graphdoctor.static.regions.flags import items_only_asked, option_tables
 from graphdoctor.static.regions.passed_on import passed_on
 
@@ -109,12 +110,15 @@ def _is_by_custom(value: Value) -> bool:
 def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evident: bool, by_custom: bool) -> Value:
     name = param.name.value
     default = info.defaults.get(name)
-    if param.annotation is not None:
-        declared = arguments.annotated_value(interpreter, info, param.annotation.annotation)
+    annotation = annotation_of(info, param)
+    if annotation is not None:
+        declaring, written = annotation
+        declared = arguments.annotated_value(interpreter, declaring, written.annotation)
         if not isinstance(declared, Unknown):
             assumed = as_arguments(_without_arrays(declared))
             return join(assumed, NONE) if default == NONE else assumed
-        return UNKNOWN
+        if declaring is info:
+            return UNKNOWN
     if default is None:
         return replace(BY_CUSTOM, is_known=evident) if evident or by_custom else UNKNOWN
     if default == NONE:

@@ -1,4 +1,4 @@
-"""Functions that say by their annotations that they take and give tensors."""
+"""Functions and methods that say by their annotations that they take or give tensors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import libcst as cst
 from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import words
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Function, Seq, Tensor
+from graphdoctor.static.domain.values import Function, Instance, Seq, Tensor
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.data_transforms import draws
 from graphdoctor.static.regions.definitions import defined
-from graphdoctor.static.regions.offered import is_of_tensors, is_sure_tensor, public_functions
+from graphdoctor.static.regions.offered import (
+    has_forward,
+    is_of_tensors,
+    is_sure_tensor,
+    public_functions,
+)
 from graphdoctor.syntax.walk import walk
 
 #: Methods that fill a tensor with random numbers.
@@ -38,6 +43,17 @@ def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterat
         declared = needed and is_of_tensors(interpreter, info, needed[0].annotation)
         if declared and _gives_tensors(interpreter, info) and not _draws(info):
             yield function
+
+
+def promises_a_tensor(interpreter: Interpreter, method: Function) -> bool:
+    """Whether it is a method of a module without a forward that returns a tensor by its annotation, and has parameters
+    of which nothing is declared.
+    """
+    bound, info = method.bound, method.info
+    if not isinstance(bound, Instance) or not bound.info.is_module or has_forward(bound.info) or _draws(info):
+        return False
+    needed = [p for p in definitions.parameters(info.node.params)[1:] if p.name.value not in info.defaults]
+    return bool(needed) and all(p.annotation is None for p in needed) and _gives_tensors(interpreter, info)
 
 
 def _is_for_others(module: ModuleInfo, name: str) -> bool:

@@ -31,7 +31,7 @@ from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.data_transforms import DATASETS, draws, is_dataset
-from graphdoctor.static.regions.definitions import defined
+from graphdoctor.static.regions.definitions import annotation_of, defined
 from graphdoctor.syntax.walk import find, walk
 
 
@@ -105,8 +105,8 @@ def methods_of_modules(
 
 def _computes(interpreter: Interpreter, info: ClassInfo, method: Function) -> bool:
     """Whether ``method`` declares tensors alone, and it and the methods of its class that it runs only compute."""
-    declared = [param.annotation for param in definitions.parameters(method.info.node.params)[1:]]
-    if not declared or not all(is_of_tensors(interpreter, method.info, annotation) for annotation in declared):
+    declared = [annotation_of(method.info, param) for param in definitions.parameters(method.info.node.params)[1:]]
+    if not declared or not all(each is not None and is_of_tensors(interpreter, *each) for each in declared):
         return False
     return _only_computes(interpreter, info, method)
 
@@ -358,7 +358,8 @@ def takes_tensors(interpreter: Interpreter, function: Function) -> bool:
     """
     found = _sure_tensors(interpreter, function)
     body = function.info.body
-    annotated = {p.name.value for p in definitions.parameters(function.info.node.params) if p.annotation is not None}
+    params = definitions.parameters(function.info.node.params)
+    annotated = {param.name.value for param in params if annotation_of(function.info, param) is not None}
     return bool(found - (uses(body)[0] - uses(body, TENSOR_EVIDENCE - OF_MODULES)[0] - annotated))
 
 

@@ -37,7 +37,7 @@ from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.counterparts import enter_counterparts
 from graphdoctor.static.regions.data_transforms import is_data_transform, takes_arrays_alone
-from graphdoctor.static.regions.declared import functions_of_tensors
+from graphdoctor.static.regions.declared import functions_of_tensors, promises_a_tensor
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.entering import (
     compiled_steps,
@@ -302,7 +302,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             inside = innermost(option)
             if works_on_the_host(interpreter, inside) or not may_give_tensors(interpreter, inside):
                 continue
-            if takes_tensors(interpreter, inside):
+            if takes_tensors(interpreter, inside) or promises_a_tensor(interpreter, inside):
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, option)
         for part, passed in parts_of_tensor_objects(interpreter, module, public):

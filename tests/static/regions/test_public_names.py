@@ -216,3 +216,60 @@ def test_a_device_alone_makes_no_tensor(events, use, entered):
         """
     )
     assert (functions(found) == ["run"]) is entered
+
+
+def test_an_override_takes_what_the_method_that_it_overrides_declares(events):
+    found = events("""
+        import torch
+        from torch import Tensor, nn
+
+        __all__ = ["Bank", "Sums"]
+
+        class Bank(nn.Module):
+            def forward(self, wave: Tensor):
+                return wave
+
+            def after(self, spec: Tensor, rate: int = 1):
+                return spec
+
+            def before(self, spec: Tensor):
+                return spec
+
+        class Sums(Bank):
+            def after(self, spec, rate=None):
+                return spec if spec.sum() > 0 else -spec
+
+            def before(self, spec):
+                return spec if spec.sum() > 1 else -spec
+    """)
+    assert [e.site.function for e in found if isinstance(e, Truth)] == ["Sums.before"]
+
+
+def test_methods_of_a_module_without_a_forward_that_promise_a_tensor_are_regions(events):
+    found = events("""
+        import torch
+        from torch import Tensor, nn
+
+        __all__ = ["Potential"]
+
+        class Potential(nn.Module):
+            def __init__(self, epsilon: float = 0.0):
+                super().__init__()
+                self.register_buffer("epsilon", torch.tensor(epsilon))
+
+            def background(self, volume) -> Tensor:
+                return self.epsilon if self.epsilon == 0.0 else self.epsilon / volume
+
+            def table(self, count: int) -> Tensor:
+                return self.epsilon.expand(count) if self.epsilon == 1.0 else self.epsilon
+
+            def drawn(self, count) -> Tensor:
+                return torch.rand(count) if self.epsilon == 2.0 else self.epsilon
+
+            def summary(self, name):
+                return name if self.epsilon == 3.0 else self.epsilon
+
+            def whole(self) -> Tensor:
+                return -self.epsilon if self.epsilon == 4.0 else self.epsilon
+    """)
+    assert [e.site.function for e in found if isinstance(e, Truth)] == ["Potential.background"]
