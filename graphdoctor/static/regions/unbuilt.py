@@ -22,6 +22,9 @@ from graphdoctor.syntax.walk import walk
 #: searched for many times as fast.
 _CALLED = re.compile(r"\.compile(?<!\bre\.compile)\s*\(")
 
+#: The methods that are compiled in place of a module.
+_WHOLE = ("forward", "__call__", "_call_impl")
+
 
 def build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]) -> list[ClassInfo]:
     """Build the classes that compile something of their own, as users of a library do in other files.
@@ -71,7 +74,7 @@ def _is_part(target: Value, whole: Instance) -> bool:
     for option in options(target):
         holder = option.bound if isinstance(option, Function) else option
         is_module = isinstance(holder, TorchModule) or (isinstance(holder, Instance) and holder.info.is_module)
-        if is_module and (holder is not whole or (isinstance(option, Function) and option.info.name != "forward")):
+        if is_module and (holder is not whole or (isinstance(option, Function) and option.info.name not in _WHOLE)):
             return True
     return False
 

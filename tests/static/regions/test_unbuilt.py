@@ -128,7 +128,12 @@ class Net(torch.nn.Module):
 
 @pytest.mark.parametrize(
     "compiles",
-    ["self.attend = torch.compile(flex_attention)", "self.forward = torch.compile(self.forward)", "self.compile()"],
+    [
+        "self.attend = torch.compile(flex_attention)",
+        "self.forward = torch.compile(self.forward)",
+        "self.compile()",
+        "self.call = torch.compile(self.__call__)",
+    ],
 )
 def test_a_module_that_compiles_a_function_of_torch_or_itself_stays_a_region(tmp_path: Path, compiles: str) -> None:
     net = f"""import torch
