@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 
 import libcst as cst
@@ -292,16 +293,18 @@ def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
 _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
+#: Packages that draw pictures and scenes.
+_DRAWING = frozenset(("bokeh", "mayavi", "open3d", "plotly", "pyvista", "seaborn", "trimesh", "vtk"))
 #: Packages for what is done on the host, also with the samples of a dataset.
-_OF_THE_HOST = HOST_PACKAGES | TRACKERS | {package.rstrip(".") for package in DATASETS}
+_OF_THE_HOST = HOST_PACKAGES | TRACKERS | _DRAWING | {package.rstrip(".") for package in DATASETS}
 #: Methods that only code around a model calls, to train, evaluate or profile it.
 _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile", "get_worker_info")
 
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it makes
-    one of an argument, uses packages such as pandas, makes datasets and loaders, or calls what only code around a
-    model calls, such as `backward`. So does one that returns what such a function gives.
+    """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays or objects
+    of packages such as pandas, it makes an array of an argument, uses such packages, makes datasets and loaders, or
+    calls what only code around a model calls, such as `backward`. So does one that returns what such a function gives.
     """
     returned = (node.value for node in walk(function.info.body, stop=_INNER) if type(node) is cst.Return)
     called = (value.func.value for value in returned if type(value) is cst.Call and type(value.func) is cst.Name)
@@ -318,7 +321,7 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
     if isinstance(info.node, cst.FunctionDef):
         annotations.append(info.node.returns)
     for annotation in annotations:
-        if annotation is not None and any(name.value == "ndarray" for name in find(annotation, cst.Name)):
+        if annotation is not None and any(map(partial(_names_the_host, names), find(annotation, cst.Name))):
             return True
     for node in walk(info.body):
         value = names.get(node.value) if type(node) is cst.Name else None
@@ -333,6 +336,12 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
         if any(within(name, _OF_THE_HOST) for name in used):
             return True
     return False
+
+
+def _names_the_host(names: Mapping[str, Value], name: cst.Name) -> bool:
+    """Whether a name in an annotation is numpy's array, or is in a package for what is done on the host."""
+    value = names.get(name.value)
+    return name.value == "ndarray" or (isinstance(value, External) and within(value.qualname, _OF_THE_HOST))
 
 
 def _is_own(info: FunctionInfo, called: cst.Attribute) -> bool:

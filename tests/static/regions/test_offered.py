@@ -68,12 +68,13 @@ def test_what_takes_an_array_or_a_tensor_is_compiled_with_the_tensor(events):
 def test_functions_that_prepare_or_draw_data_are_no_regions(events):
     found = events("""
         import cv2
+        import matplotlib.pyplot as plt
         import numpy as np
         import torch
         from torch import Tensor
         from torch.utils.data import TensorDataset
 
-        __all__ = ["pad", "shown", "told", "listed", "measured", "cropped", "loaded", "scaled", "copied"]
+        __all__ = ["pad", "shown", "told", "listed", "measured", "cropped", "loaded", "scaled", "copied", "plotted"]
 
         def pad(x: Tensor, rows: np.ndarray):
             print("pad")
@@ -114,6 +115,13 @@ def test_functions_that_prepare_or_draw_data_are_no_regions(events):
         def copied(x: Tensor):
             print("copied")
             return x * torch.from_numpy(torch.ones(4).cpu().numpy())
+
+        def plotted(x: Tensor, axes: list[plt.Axes] | None = None):
+            print("plotted")
+            return _drawn(x, axes)
+
+        def _drawn(x, axes):
+            return x
     """)
     printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
     assert printed == ["scaled", "copied"]
