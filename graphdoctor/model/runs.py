@@ -326,8 +326,7 @@ class Varied:
     says whether gradients were computed. ``seen`` holds the tests
     and loops of the original: path, line, column, outcome. ``differs`` says where the fixed code did something else,
     and ``changes`` where it does the same in another way, as raising another exception; each is a clause about the
-    first variation that shows it, or empty. ``noise`` names what differs between two runs of the original itself, and
-    ``outside`` the variations in which the original divides by zero or the like, so that its gradients say nothing.
+    first variation that shows it, or empty. ``noise`` names what differs between two runs of the original itself.
     """
 
     mode: str
@@ -340,7 +339,6 @@ class Varied:
     dtypes: tuple[str, ...] = ()
     backward: bool = False
     noise: tuple[str, ...] = ()
-    outside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

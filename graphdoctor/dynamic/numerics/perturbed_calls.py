@@ -66,6 +66,7 @@ class Varying:
         found = Varied(self.mode)
         until = time.monotonic() + budget
         refused: set[str] = set()
+        outside: Snapshot = {}
         comparison.save(_settings(), self.folder, f"{self.mode}-{_SETTINGS}")
         for variation in ALL:
             if variation in FURTHER and not _one_sided(seen):
@@ -92,8 +93,8 @@ class Varying:
                 dtypes = {*found.dtypes, *dtypes}
                 found = replace(found, calls=found.calls + 1, dtypes=tuple(sorted(dtypes)), backward=backward)
                 if backward and self._is_outside(variation, after[_GIVEN]):
-                    found = replace(found, outside=(*found.outside, variation.name))
-                    comparison.save(dict.fromkeys(found.outside, True), self.folder, f"{self.mode}-{_OUTSIDE}")
+                    outside[variation.name] = True
+                    comparison.save(outside, self.folder, f"{self.mode}-{_OUTSIDE}")
             found = replace(found, seen=tuple(sorted(seen)))
             update(found)
         return found
@@ -115,9 +116,8 @@ class Varying:
                 continue
             exact = cache(partial(self._again, variation, before[_GIVEN], _widened))
             nudged = cache(partial(self._again, variation, before[_GIVEN], rounding.nudge))
-            if variation.name in outside:
-                before, after = _without_nan_gradients(before, after)
-            wrong, other = self._compared(variation, before, after, noise, exact, nudged)
+            is_outside = variation.name in outside
+            wrong, other = self._compared(variation, before, after, noise, exact, nudged, is_outside)
             calls += observed.RAISED not in before
             differs = differs or (wrong and f"with {variation.name}: {wrong}")
             changes = changes or (other and f"with {variation.name}: {other}")
@@ -203,10 +203,12 @@ class Varying:
         noise: Collection[str],
         exact: Callable[[], Snapshot],
         nudged: Callable[[], Snapshot],
+        is_outside: bool,
     ) -> tuple[str, str]:
         """What is wrong with the fixed code, and what it does in another way: two clauses.
 
-        ``exact`` is what it leaves behind in float64, ``nudged`` with the last bit of all numbers changed.
+        ``exact`` is what it leaves behind in float64, ``nudged`` with the last bit of all numbers changed. Of inputs
+        for which the original ``is_outside`` the domain of an operator, a gradient that is NaN refutes nothing.
         """
         if observed.RAISED in before:
             # An input that the original does not accept proves nothing, unless it is refused on purpose, or where it
@@ -226,7 +228,8 @@ class Varying:
                 continue
             if variation.saturated and rounding.amplified(name, before, after, nudged()):
                 continue
-            if not self._is_change(name, variation, before, after):
+            is_nan = is_outside and observed.has_overflowed(name, before, after)
+            if not is_nan and not self._is_change(name, variation, before, after):
                 wrong, change = _sorted(variation, clause)
                 return wrong, changes or change
             changes = changes or clause
@@ -259,15 +262,6 @@ def _settings() -> Snapshot:
         for name, value in settings
         if not callable(value)
     }
-
-
-def _without_nan_gradients(before: Snapshot, after: Snapshot) -> tuple[Snapshot, Snapshot]:
-    """Both without the gradients that differ only in that numbers of one are NaN or infinite in the other."""
-    names = {name for name in after if observed.has_overflowed(name, before, after)}
-    return (
-        {name: leaf for name, leaf in before.items() if name not in names},
-        {name: leaf for name, leaf in after.items() if name not in names},
-    )
 
 
 def _one_sided(seen: Seen) -> bool:

@@ -115,14 +115,11 @@ def assumptions(trials: Trials) -> str:
     dtypes = sorted({dtype for varied in trials.recorded for dtype in varied.dtypes})
     refused = dict.fromkeys(name for varied in trials.recorded for name in varied.refused)
     skipped = dict.fromkeys(name for varied in trials.recorded for name in varied.skipped)
-    outside = dict.fromkeys(name for varied in trials.recorded for name in varied.outside)
     text = f"inputs of {', '.join(dtypes)}" if dtypes else "the inputs of the sample"
     if refused:
         text += f"; nothing to compare where the original raises: {', '.join(refused)}"
     if not any(varied.backward for varied in trials.recorded):
         text += "; without gradients"
-    if outside:
-        text += f"; without NaN gradients where the original has no finite number: with {', '.join(outside)}"
     if skipped:
         text += f"; not tried for lack of time: {', '.join(skipped)}"
     if trials.noise:
