@@ -18,6 +18,7 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.filled_spans import fill_span
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, number_setting
 from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
@@ -639,5 +640,6 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         read_once,
         numbers_of_buffers,
         loop_over_all_rows,
+        fill_span,
         capture_numbers,
     )
