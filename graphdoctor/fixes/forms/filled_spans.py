@@ -1,4 +1,4 @@
-"""``mask[i, :n] = 0`` where ``n`` is a tensor becomes ``mask[i].masked_fill_(torch.arange(...) < n, 0)``.
+"""``mask[i, :n] = 0``, where ``n`` is a tensor or read from one, becomes ``mask[i].masked_fill_(... < n, 0)``.
 
 The shapes no longer depend on the number: each position is compared with it. A negative bound counts from the end, as
 in a slice.
@@ -31,16 +31,27 @@ def fill_span(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     assert isinstance(bounds, cst.Slice) and isinstance(element, cst.SubscriptElement)
     if len(assign.targets) != 1 or bounds.step is not None or None not in (bounds.lower, bounds.upper):
         raise Refuse("the slice has more than one bound, or is assigned with others")
-    place = written.slice.index(element)
+    place, number = written.slice.index(element), bounds.lower if bounds.lower is not None else bounds.upper
+    assert number is not None
     _check_index(written, place, editor)
     _check_value(assign.value, written.value, editor)
     size = f"{receiver(editor.code(written.value))}.shape[{place}]"
-    bound, end = editor.operand(hit.place), "<" if bounds.upper is not None else ">="
+    bound, end = editor.operand(_tensor(number)), "<" if bounds.upper is not None else ">="
     # Negative bounds count from the end.
     limit = f"{bound} + {size} * ({bound} < 0)"
     positions = f"torch.arange({size}, device={editor.code(written.value)}.device)"
     text = f"{_view(written, place, editor)}.masked_fill_({positions} {end} {limit}, {editor.code(assign.value)})"
     return FixPlan((*editor.torch_import(assign), editor.replace(assign, text)), "unsafe", _REASON)
+
+
+def _tensor(number: cst.BaseExpression) -> cst.BaseExpression:
+    """The tensor that ``number`` is or is read from: ``n``, ``n.item()``, ``int(n)``."""
+    if not isinstance(number, cst.Call):
+        return number
+    if isinstance(number.func, cst.Attribute) and number.func.attr.value == "item" and not number.args:
+        return number.func.value
+    is_int = isinstance(number.func, cst.Name) and number.func.value == "int" and len(number.args) == 1
+    return number.args[0].value if is_int else number
 
 
 def _check_index(written: cst.Subscript, place: int, editor: Editor) -> None:
@@ -50,9 +61,10 @@ def _check_index(written: cst.Subscript, place: int, editor: Editor) -> None:
         raise Refuse(f"how many dimensions `{editor.code(written.value)}` has is not known")
     for number, other in enumerate(written.slice):
         if number == place:
-            bound = other.slice
-            if any(find(bound, cst.Call)):
-                raise Refuse(f"`{editor.module.code(bound)}` calls a function, which would be called twice")
+            bounds = cst.ensure_type(other.slice, cst.Slice)
+            bound = bounds.lower if bounds.lower is not None else bounds.upper
+            if bound is not None and any(find(_tensor(bound), cst.Call)):
+                raise Refuse(f"`{editor.code(bound)}` calls a function, which would be called twice")
         elif isinstance(other.slice, cst.Slice):
             if number > place or other.slice.lower is not None or other.slice.upper is not None:
                 raise Refuse("another slice stands in the index")

@@ -27,6 +27,11 @@ POSITIONS = "torch.arange(mask.shape[1], device=mask.device)"
             "for i in range(3):\n        mask[i, n[i] :] = 0.5",
             f"for i in range(3):\n        mask[i].masked_fill_({POSITIONS} >= n[i] + mask.shape[1] * (n[i] < 0), 0.5)",
         ),
+        (
+            "for i in range(3):\n        mask[i, : n[i].item()] = 1",
+            f"for i in range(3):\n        mask[i].masked_fill_({POSITIONS} < n[i] + mask.shape[1] * (n[i] < 0), 1)",
+        ),
+        ("mask[:, int(n[0]) :] = 2", f"mask.masked_fill_({POSITIONS} >= n[0] + mask.shape[1] * (n[0] < 0), 2)"),
         ("mask[:, n[0] :] = 2", f"mask.masked_fill_({POSITIONS} >= n[0] + mask.shape[1] * (n[0] < 0), 2)"),
         (
             "mask[: n[0], 1] = True",
@@ -68,7 +73,7 @@ TWO = "The slice has more than one bound, or is assigned with others."
         ("table[:y.k, :] = 1", "Another slice stands in the index."),
         ("table[:2, :y.k] = 1", "Another slice stands in the index."),
         ("table[other, :y.k] = 1", "`other` is not shown to be a Python number."),
-        ("mask[:y.k.sum()] = 1", "`:y.k.sum()` calls a function, which would be called twice."),
+        ("mask[:y.k.sum()] = 1", "`y.k.sum()` calls a function, which would be called twice."),
         ("mask[:y.k] = other", "What is written is not shown to be a number."),
         ("whole[:y.k] = 0.5", "`whole` is not shown to hold floats."),
     ],
