@@ -146,8 +146,10 @@ def run(
         complain(str(error))
         if error.missing:
             complain(error.missing)
-        for use in wrong_uses(program[0], options) if program[0].endswith(".py") else ():
-            complain(use)
+        elif program[0].endswith(".py"):
+            # Where a module is missing, that is why nothing was compiled.
+            for use in wrong_uses(program[0], options):
+                complain(use)
         context.exit(error.exit_code or (FINDINGS if gated else CLEAN))
     if diagnosis is None:
         context.exit(ended.exit_code)

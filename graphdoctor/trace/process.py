@@ -11,15 +11,14 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from graphdoctor.breaks.grouping import RawEvent, RawFrame, resumed
+from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.model.typed_json import Types
-from graphdoctor.trace import caches
+from graphdoctor.trace import caches, stacks
 from graphdoctor.trace.caches import Caches
 from graphdoctor.trace.files import TraceFile, open_trace
 from graphdoctor.trace.guarded import Guarded, guarded
 from graphdoctor.trace.left_out import Unplaced, is_left_out
 from graphdoctor.trace.records import Record, Tally, records
-from graphdoctor.trace.stacks import TracedBreak, failed_compilation, of_whole_function, traced_break, with_frames
 
 #: Different breaks (text and stack) that are kept of one file, and characters of their texts; more are counted.
 BREAK_LIMIT = 5000
@@ -227,10 +226,10 @@ class Reader:
     def _break(self, record: Record) -> None:
         key = self._id(record)
         self._broken.add(key)
-        found = traced_break(record.payload, self._ids)
+        found = stacks.traced_break(record.payload, self._ids)
         if found is not None:
-            found = with_frames(found, self._traced)
-            found = of_whole_function(found) if self._whole_function else found
+            found = stacks.with_frames(found, self._traced)
+            found = stacks.of_whole_function(found) if self._whole_function else found
         self._keep(self._with_callers(found, key))
         self._traced, self._whole_function = (), False
 
@@ -241,7 +240,7 @@ class Reader:
         frames = _TYPES.read(tuple[tuple[str, int, int | None, str], ...], json.loads(record.payload))
         self._traced = tuple(RawFrame(*frame) for frame in frames)
 
-    def _with_callers(self, found: TracedBreak | None, key: Id) -> TracedBreak | None:
+    def _with_callers(self, found: stacks.TracedBreak | None, key: Id) -> stacks.TracedBreak | None:
         """``found`` with the frames that called the compiled one, which the texts of most breaks do not have."""
         if found is None:
             return None
@@ -252,13 +251,13 @@ class Reader:
         # the function that was compiled tells where they end.
         code = self._codes.get(key[0], _UNKNOWN)
         called = len(list(takewhile(lambda frame: (frame.path, frame.line) in outside, stack[:-1])))
-        start = next((n for n in range(called, len(stack)) if _is_of(stack[n], code)), None)
-        left_out = start is None and called < len(stack) and is_left_out(code.path, code.name, stack[called])
-        start = called if start is None else start
+        compiled = stacks.compiled_frame(stack, called, RawFrame(code.path, code.line, None, code.name))
+        left_out = compiled is None and called < len(stack) and is_left_out(code.path, code.name, stack[called])
+        start = called if compiled is None else compiled
         traced = stack[start:]
         if left_out:
             traced = (RawFrame(code.path, code.line, None, code.name), *traced)
-        elif traced and _is_of(traced[0], code):
+        elif compiled is not None:
             traced = (replace(traced[0], name=code.name), *traced[1:])
         lines = tuple((frame.path, frame.line) for frame in traced)
         self.process.broken_calls.update(dict.fromkeys({*lines[:-1]} - outside, lines))
@@ -267,7 +266,7 @@ class Reader:
             self._unplaced.wait(event)
         return replace(found, event=event)
 
-    def _keep(self, found: TracedBreak | None) -> None:
+    def _keep(self, found: stacks.TracedBreak | None) -> None:
         if found is None:
             return
         if found.event not in self.process.breaks:
@@ -307,7 +306,7 @@ class Reader:
         if metrics.get("fail_type") and key not in self._broken and key not in self._pending:
             if stack and self._failed_line is not None:
                 stack = (*stack[:-1], replace(stack[-1], line=self._failed_line))
-            self._keep(failed_compilation(metrics, stack, self._ids))
+            self._keep(stacks.failed_compilation(metrics, stack, self._ids))
         self._failed_line = None
 
     def _failed_at(self, record: Record) -> None:
@@ -363,11 +362,6 @@ class Reader:
 
     def _cost(self, frame: int) -> Cost:
         return self.process.costs.setdefault(self._codes.get(frame, _UNKNOWN), Cost())
-
-
-def _is_of(frame: RawFrame, code: Code) -> bool:
-    """Whether ``frame`` runs ``code``. The text of a break has the source's name for what goes on after one."""
-    return (frame.path, resumed(frame.name)) == (code.path, resumed(code.name))
 
 
 def _is_recorder(path: str) -> bool:

@@ -28,7 +28,8 @@ _ADVICE = {
     "torch._dynamo.config.allow_unspec_int_on_nn_module",
     "global": "keep the number in a tensor, or pass it as an argument",
     "value": "pass the number as a tensor; where it comes from .item(), stay with tensor operations",
-    "state": "keep grad mode, autocast and default dtype as they are; one compilation for each is the least",
+    "state": "one compilation for each is the least, as for training and for evaluation under no_grad; else keep "
+    "grad mode, autocast and default dtype as they are",
 }
 _LEFT_BY_BREAK = "remove the graph break that left it: without the break there is no such guard"
 _ATTRIBUTE_OF_ARGUMENT = (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from graphdoctor.breaks.grouping import RawEvent, RawFrame
+from graphdoctor.breaks.grouping import RawEvent, RawFrame, resumed
 from graphdoctor.breaks.messages import parse
 
 _FILE = re.compile(r'  File "(.+)", line (\d+), in (.+)')
@@ -70,6 +70,17 @@ def with_frames(found: TracedBreak, traced: Sequence[RawFrame]) -> TracedBreak:
 def of_whole_function(found: TracedBreak) -> TracedBreak:
     """``found`` as a break for which Dynamo gives up the whole function, where its record does not say so."""
     return replace(found, event=replace(found.event, kind="skip"))
+
+
+def compiled_frame(stack: Sequence[RawFrame], first: int, code: RawFrame) -> int | None:
+    """The number of the frame in ``stack``, from ``first`` on, that runs what was compiled as ``code``; None if none.
+
+    A text has the name of the source for what goes on after a break. Of several functions of one name, such as the
+    ``forward`` of the classes of a file, it is the one that begins closest before the line of its frame.
+    """
+    named = (code.path, resumed(code.name))
+    found = (n for n in range(first, len(stack)) if (stack[n].path, resumed(stack[n].name)) == named)
+    return min(found, key=lambda n: (stack[n].line < code.line, abs(stack[n].line - code.line)), default=None)
 
 
 def failed_compilation(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mapping[str, str]) -> TracedBreak:

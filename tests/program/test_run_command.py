@@ -432,6 +432,10 @@ def test_wrong_use_of_torch_compile_is_named_where_nothing_was_compiled(graphdoc
         assert (done.returncode, said.startswith("graphdoctor: nothing was compiled: train.py ended")) == (1, True)
         assert ("calls torch.compile, but nothing that this returned" in said) is bool(options)
         assert why.startswith("graphdoctor: train.py:14: GD606 `net.encode(torch.ones(2))` runs the uncompiled model")
+    # Where a module is missing, that is why.
+    program(tmp_path, f"import torch, gd_no_a\n{text}")
+    done = graphdoctor("run", "train.py", cwd=tmp_path)
+    assert "missing: 'gd_no_a'" in done.stderr and "GD606" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from graphdoctor.breaks.grouping import RawFrame
-from graphdoctor.trace.stacks import traced_break, with_frames
+from graphdoctor.trace.stacks import compiled_frame, traced_break, with_frames
 
 MESSAGE = """\
 Data-dependent branching
@@ -108,3 +108,15 @@ def test_a_frame_that_the_text_leaves_out_is_put_in_its_place() -> None:
     whole = with_frames(found, [model, RawFrame(net.path, net.line, None, net.name)])
     assert whole.event.traced == (script, model, net)
     assert with_frames(found, ()) == found
+
+
+def test_of_several_functions_of_one_name_the_compiled_one_begins_before_its_line() -> None:
+    """The ``forward`` of a model that calls that of another class in its file, with the method that broke."""
+    stack = [
+        RawFrame("/job/net.py", line, None, name) for line, name in ((155, "forward"), (112, "forward"), (30, "rng"))
+    ]
+    assert compiled_frame(stack, 0, RawFrame("/job/net.py", 109, None, "forward")) == 1
+    assert compiled_frame(stack, 0, RawFrame("/job/net.py", 150, None, "forward")) == 0
+    assert compiled_frame(stack, 0, RawFrame("/job/net.py", 153, None, "torch_dynamo_resume_in_forward_at_153")) == 0
+    assert compiled_frame(stack, 1, RawFrame("/job/net.py", 150, None, "forward")) == 1
+    assert compiled_frame(stack, 0, RawFrame("/job/net.py", 9, None, "loss")) is None

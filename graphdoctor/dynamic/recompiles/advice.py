@@ -31,7 +31,8 @@ _BY_KIND = {
     "mode": "one compilation for train and one for eval mode is the least; make both in the warm-up",
     "global": "pass it as an argument, or keep the number in a tensor",
     "value": "one compilation for each value is the least: the code decides by it; pass as few values as you can",
-    "state": "keep grad mode, autocast and default dtype as they are; one compilation for each is the least",
+    "state": "one compilation for each is the least, as for training and for evaluation under no_grad; else keep "
+    "grad mode, autocast and default dtype as they are",
     "identity": "pass the same object each time; one compilation for each object is the least",
     "lifetime": "do not use `id()` or the object itself as a key in compiled code",
 }
