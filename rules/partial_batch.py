@@ -178,7 +178,7 @@ def check_use(event: Use) -> Hit | None:
         return None
     model, loader = step.argument(0, "model"), step.argument(1, "train_dataloaders")
     made = loader.maker if loader is not None else None
-    if model is None or made is None or not made.name.endswith(".DataLoader") or not _leaves_a_rest(made):
+    if model is None or made is None or not made.name.endswith(".DataLoader") or not _leaves_a_rest(made, event):
         return None
     wrappers = [each.find("torch.compile", ".compile") for each in (model, *event.parts(model).values())]
     wrapper = next((found for found in wrappers if found is not None), None)
@@ -188,8 +188,8 @@ def check_use(event: Use) -> Hit | None:
     return _hit(event, made.node)
 
 
-def _leaves_a_rest(made: Operation) -> bool:
-    size, length = made.argument(1, "batch_size"), _rows(made.argument(0, "dataset"))
+def _leaves_a_rest(made: Operation, event: Use) -> bool:
+    size, length = made.argument(1, "batch_size"), _rows(made.argument(0, "dataset"), event)
     if made.option("drop_last") not in (MISSING, False) or {"**", "batch_sampler", "sampler"} & made.kwargs.keys():
         return False
     if size is None or size.value in (1, None):
@@ -201,14 +201,22 @@ def _leaves_a_rest(made: Operation) -> bool:
 _FILLED = frozenset(f"torch.{name}" for name in ("rand", "randn", "zeros", "ones", "empty"))
 
 
-def _rows(data: TrackedObject | None) -> int | None:
-    """How many rows a tensor has that is made of sizes, or what ``TensorDataset`` makes of it; None if not known."""
+def _rows(data: TrackedObject | None, event: Use) -> int | None:
+    """How many rows a tensor has that is made of sizes, or what ``TensorDataset`` makes of it, or how many a dataset of
+    the code says that it has; None if not known.
+    """
+    own = data.made_of.method("__len__") if data is not None and data.made_of is not None else None
+    if data is not None and own is not None:
+        returned = _returned(own.node)
+        kept = event.parts(data).get(returned.attr.value) if isinstance(returned, cst.Attribute) else None
+        rows = returned.evaluated_value if isinstance(returned, cst.Integer) else kept and kept.value
+        return rows if isinstance(rows, int) else None
     made = data.maker if data is not None else None
     first = made.argument(0, "size") if made is not None else None
     if made is None or first is None:
         return None
     if made.name.endswith(".TensorDataset"):
-        return _rows(first)
+        return _rows(first, event)
     rows = first.items[0].value if first.items else first.value
     return rows if made.name in _FILLED and isinstance(rows, int) else None
 
@@ -283,8 +291,14 @@ def _length(data: Value | None) -> int | None:
     if isinstance(data, Tensor) and data.sizes:
         return data.sizes[0]
     own = data.info.lookup("__len__") if isinstance(data, Instance) else None
-    returned = [n.value for n in walk(own.info.body) if isinstance(n, cst.Return)] if isinstance(own, Function) else []
-    return _number(returned[0], data) if len(returned) == 1 and isinstance(data, Instance) else None
+    returned = _returned(own.info.body) if isinstance(own, Function) else None
+    return _number(returned, data) if isinstance(data, Instance) else None
+
+
+def _returned(body: cst.CSTNode) -> cst.BaseExpression | None:
+    """The one expression that ``body`` returns."""
+    returned = [node.value for node in walk(body) if isinstance(node, cst.Return)]
+    return returned[0] if len(returned) == 1 else None
 
 
 def _number(node: cst.BaseExpression | None, data: Instance) -> int | None:

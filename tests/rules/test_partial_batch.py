@@ -121,7 +121,19 @@ def test_the_loop_of_a_trainer_gets_the_rest_of_the_data_too(
     assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
 
 
-EXACT = LIGHTNING + "\n\ntrain({data}, 4)\n"
+ROWS = """
+
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, length):
+        self.count = length
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return torch.zeros(8)
+"""
+EXACT = LIGHTNING + ROWS + "\n\ntrain({data}, 4)\n"
 
 
 @pytest.mark.parametrize(
@@ -130,6 +142,9 @@ EXACT = LIGHTNING + "\n\ntrain({data}, 4)\n"
         ("TensorDataset(torch.randn(48, 8), torch.zeros(48))", []),
         ("TensorDataset(torch.randn((48, 8)))", []),
         ("torch.zeros(48, 8)", []),
+        ("Rows(48)", []),
+        ("Rows(50)", ["GD705"]),
+        ("Rows(open())", ["GD705"]),
         ("TensorDataset(torch.randn(50, 8))", ["GD705"]),
         ("TensorDataset(torch.load('rows'))", ["GD705"]),
     ],
