@@ -206,8 +206,8 @@ def _rows(data: TrackedObject | None, event: Use) -> int | None:
     the code says that it has; None if not known.
     """
     own = data.made_of.method("__len__") if data is not None and data.made_of is not None else None
-    if data is not None and own is not None:
-        returned = _returned(own.node)
+    if data is not None and own is not None and isinstance(own.node, cst.FunctionDef):
+        returned = _returned(own.module.body(own.node))
         kept = event.parts(data).get(returned.attr.value) if isinstance(returned, cst.Attribute) else None
         rows = returned.evaluated_value if isinstance(returned, cst.Integer) else kept and kept.value
         return rows if isinstance(rows, int) else None
