@@ -14,7 +14,7 @@ from graphdoctor.report.overview.alike import others
 from graphdoctor.report.text.paint import SEVERITY_STYLES, Paint, cut, hanging
 
 if TYPE_CHECKING:
-    from graphdoctor.model.findings import Finding
+    from graphdoctor.model.findings import Finding, Fix
     from graphdoctor.report.text.look import Look
 
 _SENTENCE = re.compile(r"(?<=[^.]\.) (?=[A-Z`])")
@@ -85,25 +85,23 @@ class Findings:
         with_fix = [finding for finding in alike if is_offered(finding, owner=None)]
         finding = next(iter(with_fix), alike[0])
         fix = finding.fix
-        offered = bool(with_fix)
-        if fix is not None and offered:
-            # Verbose reports have all that is known of the fix below.
-            doubts = "" if self._look.verbose else not_verified(fix)
-            reason = " ".join(filter(None, (fix.reason, doubts)))
+        if fix is None or not with_fix or (label(fix) == "unsafe" and not fix.doubts):
+            # What a fix does is to be weighed against what can be done by hand.
+            yield from self._help(finding, gutter)
+        if fix is not None and self._look.verbose:
+            yield from self._whole(fix, bool(with_fix), gutter)
+        elif fix is not None and with_fix:
+            reason = " ".join(filter(None, (fix.reason, not_verified(fix))))
             above = self._fixes.setdefault(reason, finding.rule)
             text = reason if self._is_new(finding, reason) and above == finding.rule else f"as for {above} above"
-            if label(fix) == "unsafe" and not fix.doubts:
-                # What it does is to be weighed against what can be done by hand.
-                yield from self._help(finding, gutter)
             some = f" for {len(with_fix)} of {len(alike)}" if len(with_fix) < len(alike) else ""
             yield from self._remark(f"{label(fix)} fix{some}", text, gutter)
-        else:
-            yield from self._help(finding, gutter)
-        if fix is None or not self._look.verbose:
-            if fix is not None and label(fix) == "refused":
-                tried = "The setting" if sets_for_process(fix) else "A fix"
-                yield from self._remark("fix", f"{tried} was tried. {fix.detail}", gutter)
-            return
+        elif fix is not None and label(fix) == "refused":
+            tried = "The setting" if sets_for_process(fix) else "A fix"
+            yield from self._remark("fix", f"{tried} was tried. {fix.detail}", gutter)
+
+    def _whole(self, fix: Fix, offered: bool, gutter: str) -> Iterator[str]:
+        """All that is known of a fix, with its changes where it is ``offered``."""
         yield from self._remark("fix", f"{wording.fix_kind(fix)}. {explanation(fix)}", gutter)
         for line in changes(fix.diff) if offered else ():
             style = {"+": "green", "-": "red"}.get(line[:1], "dim")

@@ -50,7 +50,6 @@ def test_verbose_shows_all_that_is_known_of_a_finding(rich: Diagnosis) -> None:
         == """\
    = run: predicted, and seen in the run (GB0059)
    = why: Dynamo cannot put a write to stdout into a graph, so it ends the graph before the call.
-   = safe fix: The call only writes to stdout.
    = fix: safe; its line compiles with the default settings. The call only writes to stdout.
        -        print("input", x.shape)
        +        if not torch.compiler.is_compiling():
