@@ -23,16 +23,16 @@ class Method:
 def calling_method(module: nn.Module) -> Method | None:
     """The method that calls ``module`` and is the way into a model; None where ``module`` is.
 
-    Of a model without a ``forward`` it is the outermost running method. Of another one it is the method that calls a
-    layer of torch's, which is no model of its own: ``critic.q1(x)``. One that calls modules of the program may be a
-    loop over them, such as that of a sampler.
+    Of a model without a ``forward`` it is the outermost running method. Of another one it is its ``forward``, where the
+    program calls that itself, or the method that calls a layer of torch's, which is no model of its own:
+    ``critic.q1(x)``. One that calls modules of the program may be a loop over them, such as that of a sampler.
     """
     found, inner, frame = None, None, sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         owner = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
         if isinstance(owner, nn.Module):
-            if type(owner).forward is nn.Module.forward:
+            if type(owner).forward is nn.Module.forward or code.co_name == "forward":
                 found = _method(type(owner), code) or found
             elif inner is None and owner is not module and is_of_torch(module) and _owns(owner, module):
                 inner = _method(type(owner), code)

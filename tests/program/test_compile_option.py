@@ -140,10 +140,27 @@ class Critic(nn.Module):
         with torch.no_grad():
             return self.forward(x).sum().item()
 
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = Part(), Part()
+
+    def forward(self, x):
+        return self.one(x) + self.two(x)
+
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
 torch.manual_seed(0)
-critic, other = Critic(), Critic()
+critic, other, pair = Critic(), Critic(), Pair()
 for number in range(3):
     print(critic(torch.ones(2, 4)).sum(), critic.q1(torch.ones(2, 4)).sum(), other.act(torch.ones(2, 4)))
+    print(pair.forward(torch.ones(2, 4)))
 # What is stored in a module changes what is compiled around it.
 print([name for module in critic.modules() for name in vars(module) if "compiled" in name])
 """
@@ -159,7 +176,8 @@ def test_outermost_modules_are_compiled_and_methods_that_call_layers_and_not_the
         ("GD201", 15, "confirmed"),
     ]
     # The loss has no parameters.
-    assert "compiled by --compile, with the backend eager: Critic, Critic.forward, Critic.q1, Net" in found["notes"]
+    names = "Critic, Critic.forward, Critic.q1, Net, Pair.forward"
+    assert f"compiled by --compile, with the backend eager: {names}" in found["notes"]
     assert [run["mode"] for run in found["dynamic"]] == ["train"]
     assert not [
         cause for run in found["dynamic"] for cause in run["recompiles"] if "_compiled_call_impl" in cause["guard"]
