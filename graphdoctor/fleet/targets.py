@@ -15,7 +15,7 @@ from typing import Any
 from graphdoctor.config.project_files import toml_reader
 from graphdoctor.dynamic.named.listing import is_pattern, matching
 from graphdoctor.dynamic.named.targets import NoSuchTarget
-from graphdoctor.dynamic.parent.sample import declares_sample
+from graphdoctor.dynamic.parent.sample import declares_sample, is_broken_sample
 from graphdoctor.model.fleet import Target
 from graphdoctor.source.discover import discover
 from graphdoctor.source.errors import SourceError
@@ -71,14 +71,16 @@ def targets(source: str) -> tuple[Target, ...]:
 def left_out(source: str) -> tuple[str, ...]:
     """The files of the folder ``source`` that define a model and declare no sample input; nothing of other sources."""
     texts = _texts(Path(source)) if Path(source).is_dir() else ()
-    return tuple(shown for _, shown, text in texts if _FORWARD.search(text) and not declares_sample(text))
+    return tuple(shown for _, shown, text in texts if _FORWARD.search(text) and not _offers(text))
 
 
 def _of_folder(folder: Path) -> tuple[Target, ...]:
-    """The files that declare a sample input; nothing is executed."""
-    return tuple(
-        Target(shown, (str(path),), Path.cwd()) for path, shown, text in _texts(folder) if declares_sample(text)
-    )
+    """The files that declare a sample input, or would if they had no syntax error; nothing is executed."""
+    return tuple(Target(shown, (str(path),), Path.cwd()) for path, shown, text in _texts(folder) if _offers(text))
+
+
+def _offers(text: str) -> bool:
+    return bool(declares_sample(text)) or is_broken_sample(text)
 
 
 def _texts(folder: Path) -> Iterator[tuple[Path, str, str]]:

@@ -60,9 +60,12 @@ def scan(target: Target, options: Sequence[str], limits: Limits, folder: Path, k
     memory = ended.memory >> 20
     if ended.outcome == "done":
         try:
-            return Result(target.name, key, "done", seconds, memory, "", read(text).summary, text, page)
+            diagnosis = read(text)
         except ReadError:
             return Result(target.name, key, "failed", seconds, memory, last or ended.detail)
+        if diagnosis.files and all(file.status == "failed" for file in diagnosis.files):
+            return Result(target.name, key, "failed", seconds, memory, diagnosis.files[0].reason or "")
+        return Result(target.name, key, "done", seconds, memory, "", diagnosis.summary, text, page)
     detail = f'{ended.detail}; its last line was "{last}"' if last and ended.outcome == "crashed" else ended.detail
     return Result(target.name, key, ended.outcome, seconds, memory, detail)
 

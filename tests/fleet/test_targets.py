@@ -31,9 +31,11 @@ def test_a_list_has_paths_from_its_own_folder(folder: Path) -> None:
 
 def test_of_a_folder_the_files_that_declare_a_sample(folder: Path) -> None:
     (folder / "zoo").mkdir()
-    for name, text in {"a.py": SAMPLE, "helper.py": "x = 1", "broken.py": "def graphdoctor_target(:"}.items():
+    texts = {"a.py": SAMPLE, "helper.py": "x = 1", "broken.py": "def graphdoctor_target(:", "other.py": "def f(:"}
+    for name, text in texts.items():
         (folder / "zoo" / name).write_text(text)
-    assert [target.name for target in targets("zoo")] == ["zoo/a.py"]
+    # The scan of the broken one says what is wrong with it.
+    assert [target.name for target in targets("zoo")] == ["zoo/a.py", "zoo/broken.py"]
     assert left_out("zoo") == ()
 
 

@@ -17,11 +17,8 @@ def declares_sample(text: str) -> str | None:
     "example_input_array" and "dummy_inputs": a class that sets or defines the attribute. None also for a text that
     does not parse.
     """
-    if not any(name in text for name in ("graphdoctor_target", "get_inputs", *_ATTRIBUTES)):
-        return None
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = _tree(text) if _names_one(text) else None
+    if tree is None:
         return None
     names = {name for statement in tree.body for name in _bound(statement)}
     if "graphdoctor_target" in names:
@@ -30,6 +27,22 @@ def declares_sample(text: str) -> str | None:
         return "KernelBench"
     declared = {name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for name in _attributes(node)}
     return next((name for name in _ATTRIBUTES if name in declared), None)
+
+
+def is_broken_sample(text: str) -> bool:
+    """Whether ``text`` names a convention and does not parse: its scan says where."""
+    return _names_one(text) and _tree(text) is None
+
+
+def _names_one(text: str) -> bool:
+    return any(name in text for name in ("graphdoctor_target", "get_inputs", *_ATTRIBUTES))
+
+
+def _tree(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
 
 
 def misnamed(text: str) -> str:
