@@ -101,9 +101,11 @@ def is_own(node: cst.CSTNode) -> TypeGuard[cst.Attribute]:
 
 
 def is_torch_function(call: cst.Call, editor: Editor) -> bool:
-    """True for ``torch.abs(x)``, ``F.gelu(x)`` and names imported from torch."""
-    base = root(call.func)
-    return base == "torch" or base in editor.torch_names
+    """True for ``torch.abs(x)``, ``F.gelu(x)`` and names imported from torch; not for ``torch.rand(4).abs()``."""
+    func: cst.BaseExpression = call.func
+    while isinstance(func, cst.Attribute):
+        func = func.value
+    return isinstance(func, cst.Name) and (func.value == "torch" or func.value in editor.torch_names)
 
 
 def is_pure(call: cst.Call, editor: Editor, python: bool = False) -> bool:

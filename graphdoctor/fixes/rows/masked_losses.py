@@ -91,6 +91,8 @@ def _block(selection: cst.CSTNode, editor: Editor) -> Sequence[cst.BaseSmallStat
     block = editor.parent(line) if line is not None else None
     if not isinstance(line, cst.SimpleStatementLine) or not isinstance(block, cst.IndentedBlock):
         raise Refuse("what the mask selects is used in the head of a branch or a loop")
+    if len(line.body) > 1:
+        raise Refuse("another statement stands in the line of the selection")
     lines = (n for n in block.body if isinstance(n, cst.SimpleStatementLine) and len(n.body) == 1)
     return [n.body[0] for n in lines]
 

@@ -69,6 +69,8 @@ REFUSED = (
     ("loss = torch.nn.CrossEntropyLoss(None, None, 0)\nreturn loss(x[m], y[m])", "The options of `loss` are not known here."),
     ("a = x[m]\nreturn F.cross_entropy(a, y[m]) + a.max()", "`F.cross_entropy(a, y[m])` is not given what the mask selects as it is."),
     ("if x[m].sum() > 1:\n    y = x\nreturn y", "What the mask selects is used in the head of a branch or a loop."),
+    ("a = x[m]; b = a.sum()\nreturn b", "Another statement stands in the line of the selection."),
+    ("a = torch.arange(4).masked_select(m)\nreturn a", "`a` is used as it is, and its size depends on the data."),
     ("return x[m]", "`x[m]` is used as it is, and its size depends on the data."),
     ("return len(x[m])", "`x[m]` is used as it is, and its size depends on the data."),
     ("return y(x[m])(n)", "`y(x[m])(n)` calls what the mask selects."),
@@ -93,7 +95,9 @@ REFUSED = (
 
 def plan(body: str, make: Any) -> tuple[str, FixPlan | Refusal]:
     source = HEAD + "".join(f"    {line}\n" for line in body.splitlines())
-    case = make(source, cst.Subscript, "[k" if "[k]" in body else "[m", UNKNOWN)
+    is_call = "masked_select" in body
+    place = (cst.Call, "masked_select") if is_call else (cst.Subscript, "[k" if "[k]" in body else "[m")
+    case = make(source, *place, UNKNOWN)
     return source, first_fit(case.hit, case.editor, reduce_selected)
 
 
