@@ -12,6 +12,7 @@ from graphdoctor.fixes.analysis.types import COMPARERS, is_number, is_other
 from graphdoctor.fixes.branches.finite_gradients import divides
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.put_in_place import PutInPlace
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.domain.value_functions import is_read, is_tensor, options, tensor_of
 from graphdoctor.static.domain.values import External, Tensor
@@ -34,7 +35,7 @@ class Assigned:
         """``values`` with the helpers put in place where they are read."""
         if not self.helpers:
             return self.values
-        put = _PutInPlace(self.helpers)
+        put = PutInPlace(self.helpers)
         changed = {name: value.visit(put) for name, value in self.values.items()}
         return {name: value for name, value in changed.items() if isinstance(value, cst.BaseExpression)}
 
@@ -78,23 +79,6 @@ def is_helper(name: str, block: cst.BaseSuite, editor: Editor) -> bool:
     inside = set(walk(block))
     # An attribute is read by other methods too.
     return function is not None and "." not in name and all(n in inside for n in editor.mentions(function, name))
-
-
-class _PutInPlace(cst.CSTTransformer):
-    """Replaces names by their values."""
-
-    def __init__(self, values: dict[str, cst.BaseExpression]) -> None:
-        self.values = values
-
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        value = self.values.get(original_node.value)
-        if value is None:
-            return updated_node
-        nested = value.visit(self)
-        assert isinstance(nested, cst.BaseExpression)
-        value = nested
-        is_tight = isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(value.lpar)
-        return value if is_tight else value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def returned_value(block: cst.BaseSuite) -> cst.BaseExpression:

@@ -110,15 +110,15 @@ def _with_same(
     mask: cst.Name, block: Sequence[cst.BaseSmallStatement], selection: cst.CSTNode, editor: Editor
 ) -> Sequence[cst.BaseSmallStatement]:
     """Those of ``block`` between the line that gives ``mask`` its value for ``selection`` and the next such line."""
-    line = editor.parent(block[0])
+    line, own = editor.parent(block[0]), _first(block, selection)
     outer = editor.parent(line) if line is not None else None
-    at = editor.location(_first(block, selection))
+    at = editor.location(own)
     bound = [editor.location(n) for n in getattr(outer, "body", ()) if assignments(n, mask.value)]
     before, after = [place for place in bound if place < at], [place for place in bound if place >= at]
-    if not before:
-        return _alone_in(block, mask, selection, editor)
     places = ((each, editor.location(each)) for each in block)
-    return [each for each, place in places if place > before[-1] and (not after or place < after[0])]
+    same = [each for each, place in places if before and place > before[-1] and (not after or place < after[0])]
+    # A comprehension in the line of the selection may bind the mask.
+    return same if own in same else _alone_in(block, mask, selection, editor)
 
 
 def _first(block: Sequence[cst.BaseSmallStatement], leaf: cst.CSTNode) -> cst.BaseSmallStatement:

@@ -15,6 +15,7 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.put_in_place import PutInPlace
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.rows.masked_values import is_loss_of_classes
 from graphdoctor.static.domain.value_functions import tensor_of
@@ -67,7 +68,7 @@ def _all_rows(
     if known is None or known.dtype != "bool" or known.numpy:
         raise Refuse(f"`{editor.code(mask)}` is not shown to be a mask")
     bound = _spread_masks(spread, editor)
-    of_rows = _index(spread).visit(_Names({name: _row(each) for name, each in bound.items()}))
+    of_rows = _index(spread).visit(PutInPlace({name: _row(each) for name, each in bound.items()}))
     if not of_rows.deep_equals(mask):  # type: ignore[union-attr]
         raise Refuse(f"`{editor.code(_index(spread))}` is not shown to be `{editor.code(mask)}` for each class")
     ignored = _ignored(call, editor)
@@ -130,19 +131,6 @@ def _spread(value: cst.BaseExpression, over: cst.BaseExpression) -> cst.BaseExpr
         return None
     row = longer.func.value if isinstance(longer.func, cst.Attribute) else None
     return row if isinstance(row, cst.Name) else None
-
-
-class _Names(cst.CSTTransformer):
-    """Names replaced by expressions."""
-
-    def __init__(self, values: Mapping[str, cst.BaseExpression]) -> None:
-        self.values = values
-
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        return self.values.get(original_node.value, updated_node)
-
-    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
-        return updated_node.with_changes(attr=original_node.attr)
 
 
 def _ignored(call: cst.Call, editor: Editor) -> str:

@@ -69,6 +69,8 @@ REFUSED = (
     ("loss = torch.nn.CrossEntropyLoss(None, None, 0)\nreturn loss(x[m], y[m])", "The options of `loss` are not known here."),
     ("a = x[m]\nreturn F.cross_entropy(a, y[m]) + a.max()", "`F.cross_entropy(a, y[m])` is not given what the mask selects as it is."),
     ("if x[m].sum() > 1:\n    y = x\nreturn y", "What the mask selects is used in the head of a branch or a loop."),
+    ("for k in y:\n    n = n + k\na = [x[k].sum() for k in y]\nreturn a",
+     "`k` has no name, and may not be computed where its line begins."),
     ("a = x[m]; b = a.sum()\nreturn b", "Another statement stands in the line of the selection."),
     ("a = torch.arange(4).masked_select(m)\nreturn a", "`a` is used as it is, and its size depends on the data."),
     ("return x[m]", "`x[m]` is used as it is, and its size depends on the data."),
