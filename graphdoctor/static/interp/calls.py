@@ -74,13 +74,11 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
     if not isinstance(callee, OneOf):
         result = apply(interpreter, node, callee, args, kwargs, used)
     else:
-        scanned = any(isinstance(option, (Function, Compiled)) for option in callee.options)
-        misfits = torch_functions.misfits(callee.options, args)
+        # Settings decide which of several objects is called; it is not assumed to be the one that a library made.
+        unlikely = (*torch_functions.misfits(callee.options, args), *not_inlined.made_by_libraries(callee.options))
         results: list[Value] = []
         for option in callee.options:
-            # Settings decide which of several objects is called; it is not assumed to be the one that a library made.
-            unlikely = (scanned and isinstance(option, ExternalObject)) or option in misfits
-            with interpreter.path(conditional=True, untaken=unlikely):
+            with interpreter.path(conditional=True, untaken=option in unlikely):
                 if type(option) is Unknown and type(func) is cst.Attribute:
                     results.append(_call_unknown(interpreter, node, func, args, kwargs, used))
                 else:

@@ -9,7 +9,17 @@ from graphdoctor.static.domain.decorators import NUMBA, NVTX_RANGE, OTHER_COMPIL
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import EXTENSION
 from graphdoctor.static.domain.value_functions import join, options
-from graphdoctor.static.domain.values import UNKNOWN, Class, ExternalObject, Function, Instance, TorchModule, Value
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Class,
+    Compiled,
+    ExternalObject,
+    Function,
+    Instance,
+    TorchModule,
+    Unknown,
+    Value,
+)
 from graphdoctor.static.interp import arguments
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import type_checkers
@@ -66,3 +76,12 @@ def _scripted(qualname: str, code: Value) -> Value:
     if isinstance(code, Function):
         return ExternalObject("torch.jit.ScriptFunction")
     return ExternalObject(qualname) if isinstance(code, (Instance, TorchModule)) else UNKNOWN
+
+
+def made_by_libraries(callees: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The objects of libraries among ``callees``, also compiled as in `torch.compile(torch.jit.load(path))`, beside
+    others: code of the scanned files, or what is not known.
+    """
+    made = tuple(o for o in callees if isinstance(o.target if isinstance(o, Compiled) else o, ExternalObject))
+    others = any(isinstance(option, (Function, Compiled, Unknown)) and option not in made for option in callees)
+    return made if others else ()

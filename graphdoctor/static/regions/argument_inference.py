@@ -404,12 +404,29 @@ _DESCRIBED = re.compile(
 )
 
 
+#: ``x (bool, optional): ...``, ``x : int``, ``:param float x: ...`` and ``:type x: str``.
+_DESCRIBED_AS_NUMBER = re.compile(
+    r"^[ \t]*(?:(?P<typed>\w+)[ \t]*\([ \t]*(?:bool|int|float|str)[ \t]*(?:,(?![^()]*[Tt]ensor)[^()]*)?\)[ \t]*:"
+    r"|:param[ \t]+(?:bool|int|float|str)[ \t]+(?P<field>\w+):"
+    r"|(?::type[ \t]+)?(?P<plain>\w+)[ \t]*:[ \t]*(?:bool|int|float|str)[ \t]*(?:,[ \t]*optional[ \t]*)?$)",
+    re.MULTILINE,
+)
+
+
 def described(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
     """The names that the docstring of a function calls tensors."""
-    statements = getattr(body, "body", ())
-    first = statements[0] if statements else None
+    return _named_in_docstring(body, _DESCRIBED)
+
+
+def described_as_numbers(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
+    """The names that the docstring of a function calls numbers, flags or texts."""
+    return _named_in_docstring(body, _DESCRIBED_AS_NUMBER)
+
+
+def _named_in_docstring(body: cst.BaseSuite | cst.BaseExpression, form: re.Pattern[str]) -> set[str]:
+    first = next(iter(getattr(body, "body", ())), None)
     expression = first.body[0] if type(first) is cst.SimpleStatementLine and first.body else first
     if type(expression) is not cst.Expr or type(expression.value) is not cst.SimpleString:
         return set()
     text = expression.value.evaluated_value
-    return {found[found.lastgroup or 0] for found in _DESCRIBED.finditer(text if isinstance(text, str) else "")}
+    return {found[found.lastgroup or 0] for found in form.finditer(text if isinstance(text, str) else "")}

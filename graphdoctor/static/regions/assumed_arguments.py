@@ -24,7 +24,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.argument_inference import described, keyed, unpacked, uses_of
+from graphdoctor.static.regions.argument_inference import described, described_as_numbers, keyed, unpacked, uses_of
 from graphdoctor.static.regions.definitions import annotation_of
 from graphdoctor.static.regions.flags import items_only_asked, option_tables
 from graphdoctor.static.regions.passed_on import passed_on
@@ -52,7 +52,7 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
     if called:
         passed = interpreter.reached.functions.get(id(info), {})
         numbers |= {name for name in names if _is_number(name) or not passed.get(name, set()) <= _NO_NUMBERS}
-        by_custom = set(names) - numbers
+        by_custom = set(names) - numbers - described_as_numbers(info.body)
     found = {
         name: _assumed(interpreter, info, p, name in tensors, name in by_custom)
         for name, p in zip(names, params, strict=True)

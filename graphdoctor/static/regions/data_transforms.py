@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import within
+from graphdoctor.static.domain.torch_tables import within, words
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import (
     Class,
@@ -88,6 +88,10 @@ def _used(interpreter: Interpreter, module: ModuleInfo, node: cst.CSTNode) -> It
             yield value.qualname
     elif type(node) is cst.Import or type(node) is cst.ImportFrom:
         yield from import_names(interpreter, node)
+
+
+#: Methods that fill a tensor with random numbers.
+FILLING = words("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ uniform_")
 
 
 def draws(node: cst.CSTNode) -> bool:

@@ -1,4 +1,4 @@
-"""Functions and methods that say by their annotations that they take or give tensors."""
+"""Functions and methods that say by their annotations that they take or give tensors, or give none."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import words
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Function, Instance, Seq, Tensor
+from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.data_transforms import draws
+from graphdoctor.static.regions.data_transforms import FILLING, draws
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.offered import (
     has_forward,
@@ -22,9 +21,6 @@ from graphdoctor.static.regions.offered import (
     public_functions,
 )
 from graphdoctor.syntax.walk import walk
-
-#: Methods that fill a tensor with random numbers.
-_FILL = words("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ uniform_")
 
 
 def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterator[Function]:
@@ -64,7 +60,7 @@ def _is_for_others(module: ModuleInfo, name: str) -> bool:
 def _draws(info: FunctionInfo) -> bool:
     """Whether a function draws random numbers, or fills a tensor with them, as those do that set the first weights."""
     nodes = walk(info.body)
-    return any(draws(node) or (type(node) is cst.Attribute and node.attr.value in _FILL) for node in nodes)
+    return any(draws(node) or (type(node) is cst.Attribute and node.attr.value in FILLING) for node in nodes)
 
 
 def _gives_tensors(interpreter: Interpreter, info: FunctionInfo) -> bool:
@@ -75,3 +71,27 @@ def _gives_tensors(interpreter: Interpreter, info: FunctionInfo) -> bool:
     promised = options(arguments.annotated_value(interpreter, info, returns.annotation))
     parts = [part for o in promised for part in ((o.items or (o.element,)) if isinstance(o, Seq) else (o,))]
     return any(map(is_sure_tensor, parts)) and all(isinstance(part, Tensor) for part in parts)
+
+
+def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
+    """Whether ``function`` returns anything, and its annotation does not exclude tensors."""
+    node = function.info.node
+    if isinstance(node, cst.Lambda):
+        return True
+    nodes = walk(function.info.body, stop=(cst.FunctionDef, cst.ClassDef, cst.Lambda))
+    returned = [n.value for n in nodes if type(n) is cst.Return and n.value is not None]
+    if not returned and not function.info.generator:
+        return False
+    if node.returns is None:
+        return True
+    declared = arguments.annotated_value(interpreter, function.info, node.returns.annotation)
+    return _may_hold_tensors(declared)
+
+
+def _may_hold_tensors(declared: Value) -> bool:
+    """Whether a declared value is more than Python's numbers and texts, and lists of them."""
+    for part in options(declared):
+        held = ((part.element,) if part.items is None else part.items) if isinstance(part, Seq) else ()
+        if any(map(_may_hold_tensors, held)) or not isinstance(part, (Const, PythonValue, Seq)):
+            return True
+    return False

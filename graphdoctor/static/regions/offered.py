@@ -17,11 +17,9 @@ from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
     Compiled,
-    Const,
     External,
     Function,
     Instance,
-    PythonValue,
     Seq,
     Tensor,
     Value,
@@ -31,7 +29,7 @@ from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
-from graphdoctor.static.regions.data_transforms import DATASETS, draws, is_dataset
+from graphdoctor.static.regions.data_transforms import DATASETS, FILLING, draws, is_dataset
 from graphdoctor.static.regions.definitions import annotation_of, defined
 from graphdoctor.syntax.walk import find, walk
 
@@ -40,14 +38,19 @@ def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Functio
     """The functions that ``module`` defines under one of the names in ``public``.
 
     None where it defines a dataset: what stands beside that works on samples, in the processes of a loader. A sampler
-    only draws their numbers.
+    only draws their numbers. What takes a whole model decodes with it, measures or explains it: the model is compiled.
     """
     classes = (value.info for _, value in defined(module) if isinstance(value, Class))
     if any(info.module is module and is_dataset(info) for info in classes):
         return []
     named = [value for name, value in defined(module) if name in public]
     functions = [option for option in named if isinstance(option, Function) and option.info.module is module]
-    return [function for function in functions if not _is_coroutine(function)]
+    return [function for function in functions if not (_is_coroutine(function) or _needs_a_model(function))]
+
+
+def _needs_a_model(function: Function) -> bool:
+    params = definitions.parameters(function.info.node.params)
+    return "model" not in function.info.defaults and any(param.name.value == "model" for param in params)
 
 
 #: Methods that torch calls for another: ``transform(x)`` calls ``_call``.
@@ -141,7 +144,9 @@ def is_of_tensors(interpreter: Interpreter, info: FunctionInfo, annotation: cst.
 def _sets(method: Function) -> bool:
     """Whether a method sets an attribute of anything."""
     targets = (t.target for node in find(method.info.body, cst.Assign) for t in node.targets)
-    return any(isinstance(target, cst.Attribute) for target in targets)
+    called = (node.func for node in find(method.info.body, cst.Call))
+    by_name = any(isinstance(func, cst.Name) and func.value == "setattr" for func in called)
+    return by_name or any(isinstance(target, cst.Attribute) for target in targets)
 
 
 def forward_parts(module: ModuleInfo, made: Callable[[ClassInfo], Instance]) -> Iterator[Function]:
@@ -275,20 +280,6 @@ def _is_coroutine(function: Function) -> bool:
 NO_METHODS = frozenset({"staticmethod", "classmethod", "property", "cached_property"})
 
 
-def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` returns anything, and its annotation does not exclude tensors."""
-    node = function.info.node
-    if isinstance(node, cst.Lambda):
-        return True
-    returned = [n.value for n in walk(function.info.body, stop=_INNER) if type(n) is cst.Return and n.value is not None]
-    if not returned and not function.info.generator:
-        return False
-    if node.returns is None:
-        return True
-    declared = arguments.annotated_value(interpreter, function.info, node.returns.annotation)
-    return any(not isinstance(part, (Const, PythonValue)) for part in options(declared))
-
-
 #: Nodes that begin another function or class.
 _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
@@ -297,14 +288,17 @@ _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 _DRAWING = frozenset(("bokeh", "mayavi", "open3d", "plotly", "pyvista", "seaborn", "trimesh", "vtk"))
 #: Packages for what is done on the host, also with the samples of a dataset.
 _OF_THE_HOST = HOST_PACKAGES | TRACKERS | _DRAWING | {package.rstrip(".") for package in DATASETS}
-#: Methods that only code around a model calls, to train, evaluate or profile it.
-_AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile", "get_worker_info")
+#: Methods that only code around a model calls, to load its inputs, to train, evaluate or profile it.
+_AROUND_A_MODEL = ("pin_memory", "backward", "zero_grad", "eval", "train", "profile", "get_worker_info")
+#: Methods that an argument is asked for which is an array, or gets its first values.
+_OF_HOST_VALUES = FILLING | {"astype"}
 
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
     """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays or objects
-    of packages such as pandas, it makes an array of an argument, uses such packages, makes datasets and loaders, or
-    calls what only code around a model calls, such as `backward`. So does one that returns what such a function gives.
+    of packages such as pandas, it takes or makes an array, fills an argument with random numbers, uses such packages,
+    makes datasets and loaders, or calls what only code around a model calls, such as `backward`. So does one that
+    returns what such a function gives.
     """
     returned = (node.value for node in walk(function.info.body, stop=_INNER) if type(node) is cst.Return)
     called = (value.func.value for value in returned if type(value) is cst.Call and type(value.func) is cst.Name)
@@ -328,7 +322,7 @@ def _is_of_the_host(interpreter: Interpreter, function: Function) -> bool:
         called = node.func if type(node) is cst.Call else None
         if type(called) is cst.Attribute and called.attr.value in _AROUND_A_MODEL and not _is_own(info, called):
             return True
-        if type(node) is cst.Call and _is_array_of(node, taken):
+        if type(node) is cst.Call and (_is_array_of(node, taken) or _asks_a_host_value(node, taken)):
             return True
         used: tuple[str, ...] = (value.qualname,) if isinstance(value, External) else ()
         if type(node) is cst.Import or type(node) is cst.ImportFrom:
@@ -348,6 +342,13 @@ def _is_own(info: FunctionInfo, called: cst.Attribute) -> bool:
     """Whether ``self.backward`` is a method that the class of ``info`` defines and that is no module."""
     owner, of_self = info.owner, type(called.value) is cst.Name and called.value.value == "self"
     return of_self and owner is not None and not owner.is_module and owner.lookup(called.attr.value) is not None
+
+
+def _asks_a_host_value(call: cst.Call, taken: set[str]) -> bool:
+    """``rows.astype(int)`` or ``weight.normal_()`` of one of the names ``taken``."""
+    func = call.func
+    of_taken = type(func) is cst.Attribute and type(func.value) is cst.Name and func.value.value in taken
+    return of_taken and func.attr.value in _OF_HOST_VALUES  # type: ignore[attr-defined]
 
 
 def _is_array_of(call: cst.Call, taken: set[str]) -> bool:

@@ -37,7 +37,7 @@ from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.counterparts import enter_counterparts
 from graphdoctor.static.regions.data_transforms import is_data_transform, takes_arrays_alone
-from graphdoctor.static.regions.declared import functions_of_tensors, promises_a_tensor
+from graphdoctor.static.regions.declared import functions_of_tensors, may_give_tensors, promises_a_tensor
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.entering import (
     compiled_steps,
@@ -53,7 +53,6 @@ from graphdoctor.static.regions.offered import (
     NOT_MODULES,
     autograd_functions,
     forward_parts,
-    may_give_tensors,
     methods_of_modules,
     methods_of_objects,
     objects_to_call,
@@ -391,5 +390,8 @@ def _is_region_class(info: ClassInfo) -> bool:
         return True
     if any("staticmethod" in option.info.markers for option in options(forward) if isinstance(option, Function)):
         return False
-    # A base that cannot be seen: a class with a forward(self, ...) is a module unless it is an autograd function.
+    if info.lookup("__call__") is not None:
+        return False
+    # A base that cannot be seen: a class with a forward(self, ...) is a module unless it is an autograd function, or it
+    # says itself what a call does.
     return any(b.rpartition(".")[2] not in NOT_MODULES and not is_of_other_framework(b) for b in info.externals)

@@ -12,11 +12,11 @@ from graphdoctor.static.domain.values import Class, Function, Instance, Tensor, 
 from graphdoctor.static.interp import definitions, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
+from graphdoctor.static.regions.declared import may_give_tensors
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.offered import (
     CALLED_BY_TORCH,
     is_plain_class,
-    may_give_tensors,
     only_computes,
     takes_tensors,
 )

@@ -98,6 +98,32 @@ def test_which_of_several_functions_is_called_the_settings_say(events):
     ]
 
 
+@pytest.mark.parametrize(
+    ("exported", "untaken"),
+    [("torch.export.load(path).module()", True), ("torch.jit.load(path, None)", False)],
+)
+@pytest.mark.parametrize("given", ["load('a', flag)", "torch.compile(load('a', flag))"])
+def test_how_a_model_is_loaded_the_settings_say(events, given, exported, untaken):
+    found = events(f"""
+        import torch
+
+        def load(path, scripted):
+            if scripted:
+                return torch.jit.load(path)
+            return {exported}
+
+        class Net(torch.nn.Module):
+            def __init__(self, flag):
+                super().__init__()
+                self.net = {given}
+
+            def forward(self, x):
+                return self.net(x)
+    """)
+    called = [e.site.untaken for e in found if isinstance(e, Call) and e.qualname == "torch.jit.load.__call__"]
+    assert set(called) == {untaken}
+
+
 @pytest.mark.parametrize(("name", "optional"), [("helpers", False), ("not_there", True)])
 def test_modules_of_the_project_are_there(events, name, optional):
     body = f"try:\n                from {name} import scale\n            except ImportError:\n                pass"

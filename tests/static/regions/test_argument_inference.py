@@ -6,7 +6,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.lint import engine
-from graphdoctor.static.regions.argument_inference import described, keyed, uses
+from graphdoctor.static.regions.argument_inference import described, described_as_numbers, keyed, uses
 
 
 @pytest.mark.parametrize(
@@ -129,6 +129,30 @@ def test_what_a_docstring_calls_a_tensor(line, found):
     source = f'def f(x, y0):\n    """Solve it.\n\n    Args:\n        {line}\n    """\n    return x\n'
     function = cst.parse_module(source).body[0]
     assert described(function.body) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("x (bool): whether it is real", {"x"}),
+        ("x (float, optional): the weight. Default: 1.0.", {"x"}),
+        ("x(int,optional): the number of steps", {"x"}),
+        ("x : bool, optional", {"x"}),
+        ("x: int", {"x"}),
+        (":param bool x: whether it is real", {"x"}),
+        (":type x: bool", {"x"}),
+        ("x (bool | Tensor): the target", set()),
+        ("x (float, or a tensor of weights): the weight", set()),
+        ("x (list[int]): the sizes", set()),
+        ("x: int tensor of the classes", set()),
+        ("x: float values of each row", set()),
+        ("x (Tensor): of kind (bool)", set()),
+    ],
+)
+def test_what_a_docstring_calls_a_number_or_a_flag(line, found):
+    source = f'def f(x, y0):\n    """Solve it.\n\n    Args:\n        {line}\n    """\n    return x\n'
+    function = cst.parse_module(source).body[0]
+    assert described_as_numbers(function.body) == found
 
 
 @pytest.mark.parametrize(

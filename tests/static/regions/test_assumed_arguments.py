@@ -151,3 +151,27 @@ def test_beside_a_tensor_what_is_read_for_numbers_alone_is_a_table(events, param
     """)
     assert sum(isinstance(e, Convert) and isinstance(e.value, Tensor) for e in seen) == conversions
     assert sum(isinstance(e, Truth) for e in seen) == tests
+
+
+@pytest.mark.parametrize(("declared", "tested"), [("bool", 0), ("bool | Tensor", 1)])
+def test_what_a_docstring_calls_a_flag_is_no_tensor(events, declared, tested) -> None:
+    found = events(f"""
+        import torch
+
+        class Loss(torch.nn.Module):
+            def _target(self, x, is_real):
+                return is_real
+
+            def _loss(self, x, target):
+                return -x.mean() if target else x.mean()
+
+            def forward(self, x, is_real):
+                '''Compare it.
+
+                Args:
+                    x (Tensor): The prediction.
+                    is_real ({declared}): What it should be.
+                '''
+                return self._loss(x, self._target(x, is_real))
+    """)
+    assert len([e for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)]) == tested

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.events import Call, Truth
 
 
 def functions(found):
@@ -120,3 +120,51 @@ def test_a_forward_that_takes_arrays_alone_prepares_data_for_a_model(events, dec
             return self.model(x) if x.sum() > 0 else x
     """
     assert functions(events(source)) == entered
+
+
+def test_functions_around_a_model_are_no_regions(events):
+    found = events("""
+        import torch
+        from torch import Tensor
+
+        __all__ = ["found", "pinned", "filled", "filled_", "shifted", "batches", "pairs", "decoded", "solved"]
+
+        def found(persons, image: Tensor):
+            print("found")
+            return [person for person in persons.astype(int) if person[0] < image.shape[0]]
+
+        def pinned(x: Tensor):
+            print("pinned")
+            return x.pin_memory()
+
+        def filled(x: Tensor):
+            print("filled")
+            return filled_(x)
+
+        def filled_(x: Tensor):
+            print("filled_")
+            with torch.no_grad():
+                return x.normal_()
+
+        def shifted(x: Tensor):
+            print("shifted")
+            return x + torch.empty_like(x).normal_()
+
+        def batches(x: Tensor) -> tuple[list[list[int]], list[int], str]:
+            print("batches")
+            return x.tolist(), [1], ""
+
+        def pairs(x: Tensor) -> list[tuple[int, Tensor]]:
+            print("pairs")
+            return [(1, x)]
+
+        def decoded(model, x: Tensor):
+            print("decoded")
+            return model(x)
+
+        def solved(field: torch.nn.Module, x: Tensor, model=None):
+            print("solved")
+            return x + field(x)
+    """)
+    printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+    assert printed == ["shifted", "pairs", "solved"]

@@ -328,6 +328,12 @@ def test_plain_objects_that_hold_tensors_are_read_in_compiled_code(events):
                 self.angle = self.angle / 2
                 return self.angle
 
+            def moved(self):
+                print("changes itself by name")
+                for name, value in self.__dict__.items():
+                    setattr(self, name, value)
+                return self
+
             def jitter(self):
                 print("draws")
                 return self.angle + torch.rand(3)

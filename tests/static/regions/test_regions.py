@@ -151,6 +151,31 @@ def test_the_kernelbench_pair_is_a_region(events):
     assert calls(found, "torch.Tensor.item")
 
 
+def test_a_class_with_its_own_call_and_a_base_that_cannot_be_seen_is_no_module(events):
+    """The call of a module is that of `nn.Module`, which runs the forward."""
+    found = events("""
+        from layers import Layer
+        from pipelines import Pipeline
+
+        class Reader(Pipeline):
+            def __call__(self, inputs):
+                return [self.forward(each) for each in inputs]
+
+            def forward(self, x):
+                print("reader")
+
+        class Louder(Reader):
+            def forward(self, x):
+                print("louder")
+
+        class Scale(Layer):
+            def forward(self, x):
+                print("scale")
+    """)
+    printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+    assert printed == ["Scale.forward"]
+
+
 def test_plain_classes_are_no_regions(events):
     found = events("""
         class Plain:
