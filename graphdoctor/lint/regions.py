@@ -46,7 +46,9 @@ def _around(classes: Iterable[ClassInfo], name_of: PathOf) -> Iterable[FoundRegi
         path = name_of(info.module.source.resolved)
         if path is not None:
             line = info.module.source.location(info.node).line
-            yield FoundRegion(Region(info.qualname, path, line, True, 0, compiles_parts=True), (), frozenset())
+            yield FoundRegion(
+                Region(info.qualname, path, line, is_module=True, functions=0, compiles_parts=True), (), frozenset()
+            )
 
 
 @dataclass(frozen=True)

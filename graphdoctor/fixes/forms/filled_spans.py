@@ -36,7 +36,7 @@ def fill_span(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     _check_index(written, place, editor)
     _check_value(assign.value, written.value, editor)
     size = f"{receiver(editor.code(written.value))}.shape[{place}]"
-    bound, end = editor.operand(_tensor(number)), "<" if bounds.upper is not None else ">="
+    bound, end = _bound(number, editor), "<" if bounds.upper is not None else ">="
     # Negative bounds count from the end.
     limit = f"{bound} + {size} * ({bound} < 0)"
     positions = f"torch.arange({size}, device={editor.code(written.value)}.device)"
@@ -44,14 +44,20 @@ def fill_span(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan((*editor.torch_import(assign), editor.replace(assign, text)), "unsafe", _REASON)
 
 
-def _tensor(number: cst.BaseExpression) -> cst.BaseExpression:
-    """The tensor that ``number`` is or is read from: ``n``, ``n.item()``, ``int(n)``."""
-    if not isinstance(number, cst.Call):
-        return number
-    if isinstance(number.func, cst.Attribute) and number.func.attr.value == "item" and not number.args:
-        return number.func.value
-    is_int = isinstance(number.func, cst.Name) and number.func.value == "int" and len(number.args) == 1
-    return number.args[0].value if is_int else number
+def _bound(number: cst.BaseExpression, editor: Editor) -> str:
+    """The whole number that ``n``, ``n.item()`` or ``int(n)`` is, as a tensor. Raises Refuse where it is not known."""
+    tensor, cuts = number, False
+    if isinstance(number, cst.Call):
+        if isinstance(number.func, cst.Attribute) and number.func.attr.value == "item" and not number.args:
+            tensor = number.func.value
+        elif isinstance(number.func, cst.Name) and number.func.value == "int" and len(number.args) == 1:
+            tensor = number.args[0].value
+            known = tensor_of(editor.value(tensor))
+            # `int` cuts off what a float has behind the point, and so does `long`.
+            cuts = known is None or known.dtype != "int"
+    if any(find(tensor, cst.Call)):
+        raise Refuse(f"`{editor.code(number)}` calls a function, which would be called twice")
+    return f"{receiver(editor.code(tensor))}.long()" if cuts else editor.operand(tensor)
 
 
 def _check_index(written: cst.Subscript, place: int, editor: Editor) -> None:
@@ -61,11 +67,8 @@ def _check_index(written: cst.Subscript, place: int, editor: Editor) -> None:
         raise Refuse(f"how many dimensions `{editor.code(written.value)}` has is not known")
     for number, other in enumerate(written.slice):
         if number == place:
-            bounds = cst.ensure_type(other.slice, cst.Slice)
-            bound = bounds.lower if bounds.lower is not None else bounds.upper
-            if bound is not None and any(find(_tensor(bound), cst.Call)):
-                raise Refuse(f"`{editor.code(bound)}` calls a function, which would be called twice")
-        elif isinstance(other.slice, cst.Slice):
+            continue
+        if isinstance(other.slice, cst.Slice):
             if number > place or other.slice.lower is not None or other.slice.upper is not None:
                 raise Refuse("another slice stands in the index")
         elif not isinstance(other.slice, cst.Index) or not is_number(other.slice.value, editor):

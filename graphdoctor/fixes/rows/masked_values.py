@@ -71,9 +71,8 @@ class Masked:
 
     def _leaf(self, node: cst.CSTNode) -> cst.BaseExpression | None:
         """What the mask selects from, where ``node`` selects, also in other rows: ``x[m].view(-1, 4)``."""
-        is_view = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and called(node) in _VIEWS
-        if is_view and [self._code(a) for a in node.args][:1] == ["-1"]:  # type: ignore[attr-defined]
-            node = node.func.value  # type: ignore[attr-defined]
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and called(node) in _VIEWS:
+            node = node.func.value if [self._code(a) for a in node.args[:1]] == ["-1"] else node
         return selected_from(node, self.mask, self.editor)
 
     def number(self, node: cst.BaseExpression) -> cst.BaseExpression:

@@ -73,20 +73,23 @@ class Overview:
             return ""
         number = len(self.clean) + self.clean_more
         others = "other " if self.affected else ""
-        names = [region.name for region in self.clean]
-        names += [f"{self.clean_more:,} more"] if self.clean_more else []
-        return f"No break is predicted in the code of {plural(number, others + 'model')}: {enumerated(names)}."
+        names = _first([region.name for region in self.clean], self.clean_more)
+        return f"No break is predicted in the code of {plural(number, others + 'model')}: {names}."
 
     @property
     def compiled_in_parts(self) -> str:
         """``Boltz compiles parts of itself: only these are judged.``; empty where no model does."""
         if not self.in_parts:
             return ""
-        names = [*self.in_parts[:_MOST_CLEAN]]
-        names += [f"{len(self.in_parts) - len(names):,} more"] if len(names) < len(self.in_parts) else []
-        one = len(self.in_parts) == 1
-        compile_parts = "compiles parts of itself" if one else "compile parts of themselves"
-        return f"{enumerated(names)} {compile_parts}: only these parts are judged."
+        shown = self.in_parts[:_MOST_CLEAN]
+        names = _first(shown, len(self.in_parts) - len(shown))
+        compile_parts = "compiles parts of itself" if len(self.in_parts) == 1 else "compile parts of themselves"
+        return f"{names} {compile_parts}: only these parts are judged."
+
+
+def _first(names: Sequence[str], more: int) -> str:
+    """``DETR, Net and 15 more``."""
+    return enumerated([*names, f"{more:,} more"] if more else names)
 
 
 def overview(diagnosis: Diagnosis) -> Overview | None:

@@ -35,7 +35,7 @@ def hanging(text: str, indent: int, columns: int, first: int = 0) -> list[str]:
 
 
 def _wrapped(text: str, columns: int, first: str = "", indent: str = "") -> list[str]:
-    """The lines of ``text``. A word that is longer than a line stays whole: a terminal opens a path where it is so."""
+    """The lines of ``text``. A longer word stays whole, so that a path can be opened from the terminal."""
     return textwrap.wrap(
         text,
         columns,

@@ -31,6 +31,11 @@ POSITIONS = "torch.arange(mask.shape[1], device=mask.device)"
             "for i in range(3):\n        mask[i, : n[i].item()] = 1",
             f"for i in range(3):\n        mask[i].masked_fill_({POSITIONS} < n[i] + mask.shape[1] * (n[i] < 0), 1)",
         ),
+        # What `int` cuts off would count where positions are compared.
+        (
+            "for i in range(3):\n        mask[i, : int(n[i] * 0.7)] = 1",
+            f"for i in range(3):\n        mask[i].masked_fill_({POSITIONS} < CUT + mask.shape[1] * (CUT < 0), 1)",
+        ),
         ("mask[:, int(n[0]) :] = 2", f"mask.masked_fill_({POSITIONS} >= n[0] + mask.shape[1] * (n[0] < 0), 2)"),
         ("mask[:, n[0] :] = 2", f"mask.masked_fill_({POSITIONS} >= n[0] + mask.shape[1] * (n[0] < 0), 2)"),
         (
@@ -47,7 +52,7 @@ POSITIONS = "torch.arange(mask.shape[1], device=mask.device)"
 def test_positions_are_compared_with_the_bound(fixed: Any, runner: Any, line: str, written: str) -> None:
     source = f"{HEAD}    {line}\n{TAIL}"
     after = fixed(source, unsafe=True).text
-    assert after == f"{HEAD}    {written}\n{TAIL}"
+    assert after == f"{HEAD}    {written.replace('CUT', '(n[i] * 0.7).long()')}\n{TAIL}"
     x = torch.rand(3, 5)
     for lengths in ((2, 5, 0), (-1, -5, 9), (-9, 3, 1)):
         given = x, torch.tensor(lengths)

@@ -1,4 +1,4 @@
-"""Tests of the type of a device, as ``x.device.type == "mps"``: few compile for other devices than these two."""
+"""Tests of the type of a device, as ``x.device.type == "mps"``: few compile for others than a CPU or CUDA."""
 
 from __future__ import annotations
 
