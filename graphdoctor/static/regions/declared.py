@@ -9,13 +9,14 @@ import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Seq, Tensor, Value
+from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Seq, Value
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.data_transforms import FILLING, draws
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.offered import (
     has_forward,
+    holds_tensors,
     is_of_tensors,
     is_sure_tensor,
     public_functions,
@@ -36,7 +37,7 @@ def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterat
     for function in public_functions(module, frozenset(offered)):
         info = function.info
         needed = [p for p in definitions.parameters(info.node.params) if p.name.value not in info.defaults]
-        declared = needed and is_of_tensors(interpreter, info, needed[0].annotation)
+        declared = needed and _takes_tensors(interpreter, info, needed[0].annotation)
         if declared and _gives_tensors(interpreter, info) and not _draws(info):
             yield function
 
@@ -70,7 +71,15 @@ def _gives_tensors(interpreter: Interpreter, info: FunctionInfo) -> bool:
         return False
     promised = options(arguments.annotated_value(interpreter, info, returns.annotation))
     parts = [part for o in promised for part in ((o.items or (o.element,)) if isinstance(o, Seq) else (o,))]
-    return any(map(is_sure_tensor, parts)) and all(isinstance(part, Tensor) for part in parts)
+    return any(map(is_sure_tensor, parts)) and all(map(holds_tensors, parts))
+
+
+def _takes_tensors(interpreter: Interpreter, info: FunctionInfo, annotation: cst.Annotation | None) -> bool:
+    """Whether an annotation promises a tensor, or a list of tensors or of such lists."""
+    if annotation is None or is_of_tensors(interpreter, info, annotation):
+        return annotation is not None
+    promised = options(arguments.annotated_value(interpreter, info, annotation.annotation))
+    return all(isinstance(option, Seq) and holds_tensors(option) for option in promised)
 
 
 def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:

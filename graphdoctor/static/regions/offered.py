@@ -380,7 +380,18 @@ def _sure_tensors(interpreter: Interpreter, function: Function) -> set[str]:
         name: (*options(value), *(value.items or ())) if isinstance(value, Seq) else options(value)
         for name, value in assumed.items()
     }
-    return {name for name, found in parts.items() if any(map(is_sure_tensor, found))}
+    return {
+        name
+        for name, found in parts.items()
+        if any(map(is_sure_tensor, found)) or (isinstance(assumed[name], Seq) and holds_tensors(assumed[name]))
+    }
+
+
+def holds_tensors(value: Value) -> bool:
+    """Whether a list or tuple holds tensors alone, also in lists."""
+    if isinstance(value, Seq):
+        return all(holds_tensors(each) for part in value.items or (value.element,) for each in options(part))
+    return isinstance(value, Tensor)
 
 
 def is_sure_tensor(value: Value) -> bool:

@@ -382,6 +382,12 @@ HELPERS = """
     def both(x: Tensor, y) -> tuple[Tensor, Tensor]:
         return (x, y) if x.sum() > 0 else (y, x)
 
+    def of_scales(outputs: list[list[Tensor]]) -> tuple[Tensor, list[Tensor]]:
+        return (outputs[0][0], []) if outputs[0][0].sum() > 0 else (outputs[-1][0], outputs[0])
+
+    def of_sizes(sizes: list[int]) -> Tensor:
+        return torch.zeros(sizes) if torch.tensor(sizes).sum() > 0 else torch.ones(1)
+
     def as_number(x: Tensor) -> float:
         return x.max().item() if x.sum() > 0 else 0.0
 
@@ -415,7 +421,7 @@ HELPERS = """
 @pytest.mark.parametrize(
     ("listed", "in_package", "regions"),
     [
-        pytest.param("", True, {"largest", "both", "_reference"}, id="package"),
+        pytest.param("", True, {"largest", "both", "of_scales", "_reference"}, id="package"),
         pytest.param("", False, set(), id="script"),
         pytest.param("__all__ = []", True, set(), id="listed"),
     ],
