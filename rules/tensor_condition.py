@@ -659,6 +659,7 @@ def check_truth(event: Truth) -> Hit | None:
         f"{WORDING[event.context]} tensor data {code(event, tested)}",
         _suggestion(event),
         "possible" if _short_circuited(event) or _maybe_flag(event) else certainty(event, event.value),
+        torch="<2.14" if event.by_key else "",
         consequence=consequence(event),
     )
 

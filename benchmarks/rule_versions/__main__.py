@@ -40,8 +40,8 @@ versions before 2.10 `tolist` of integers; before 2.10 and from 2.14 on a text a
 before 2.11 an `nn.Buffer` assigned to itself; before 2.13
 `nn.init.trunc_normal_`, the functions of `torch.distributed.nn`, one tensor given twice to an autograd function, and
 text of a tensor that is compared; from 2.14 on `pow`, attributes of functions, `callable` of a tensor's method,
-`torch.backends.mps.is_available` and `to_mkldnn`; from 2.15 on `torch._C._is_tracing`, `torch._assert`,
-and `staticmethod` and `classmethod` that compiled code calls.
+`torch.backends.mps.is_available`, `to_mkldnn`, and `max` and `min` of tensors with keys that are no tensors; from 2.15
+on `torch._C._is_tracing`, `torch._assert`, and `staticmethod` and `classmethod` that compiled code calls.
 "breaks on no line" below may mean that a whole function is skipped, which old versions do without a line; that is
 reported.
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from graphdoctor.lint import catalog
 from graphdoctor.lint.engine import analyse
+from graphdoctor.target_torch.specifiers import allows
 
 NET = """\
 import torch
@@ -223,3 +226,39 @@ def test_a_buffer_that_is_mended_is_set_before_compiling(tmp_path: Path, test: s
     )
     (finding,) = [f for f in analyse([(file, "net.py")]).findings if f.rule == "GD201"]
     assert finding.suggestion.startswith("no input decides this: set it before the model is compiled") is before
+
+
+EXTREME = """\
+import torch
+
+
+def f(x: torch.Tensor):
+    named = {{"a": x, "bb": x + 1}}
+    return {extreme}, x * 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("extreme", "older", "newer"),
+    [
+        ("max(x.unbind(0), key=len)", 1, 0),
+        ("min([x[0], x[1]], key=lambda row: row.shape[0])", 1, 0),
+        ("max(named, key=lambda name: named[name].shape[0])", 1, 0),
+        ("max(x[0], x[1], key=len)", 1, 0),
+        ("max(named, key=lambda name: named[name].sum())", 1, 1),
+        ("max(x.unbind(0), key=lambda row: row.sum())", 1, 1),
+        ('max(["a", "bb"], key=len)', 0, 0),
+    ],
+)
+def test_a_key_that_is_no_tensor_is_traced_since_2_14(tmp_path: Path, extreme: str, older: int, newer: int) -> None:
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "net.py"
+    file.write_text(EXTREME.format(extreme=extreme) + "\n\ng = torch.compile(f)\n")
+    expected = {"2.13": older, "2.14": newer}
+    for version, count in expected.items():
+        wanted = catalog.holding(catalog.rules(), version)
+        assert len(list(analyse([(file, "net.py")], wanted).findings)) == count
+    names: dict[str, Any] = {}
+    exec(file.read_text(), names)
+    breaks = torch._dynamo.explain(names["f"])(torch.rand(3, 4)).graph_break_count
+    assert bool(breaks) == bool(expected["2.14" if allows(">=2.14", torch.__version__) else "2.13"])

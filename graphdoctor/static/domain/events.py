@@ -120,6 +120,8 @@ class Truth(Event):
     context: Literal["if", "while", "ternary", "and", "or", "not", "comprehension", "assert", "in", "call", "match"]
     #: For if/while/ternary/assert: the statement or expression that branches.
     branch: cst.CSTNode | None = None
+    #: In ``max(tensors, key=len)``, whose keys are no tensors.
+    by_key: bool = False
 
 
 @frozen

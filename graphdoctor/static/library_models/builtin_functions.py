@@ -46,7 +46,7 @@ from graphdoctor.static.interp import attributes, calls, iteration, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.interp.operators import arithmetic
 from graphdoctor.static.library_models import unknown_numbers
-from graphdoctor.static.library_models.sorting import applied, compared
+from graphdoctor.static.library_models.sorting import applied, compared, extreme_by_key
 
 Kwargs = dict[str, Value]
 
@@ -227,14 +227,13 @@ def _extreme(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
     if len(values) == 1:
         items, element = iteration.elements(interpreter, node, values[0])
         values = items if items else [element]
-    if "key" in kwargs or any(isinstance(v, Seq) for v in values):
-        # Dynamo takes a key for constants only, which a dict of tensors is not, and compares what it makes of them.
+    if "key" in kwargs:
+        element, of_tensors = join(*values), holds_tensor(args[0]) or any(map(holds_tensor, values))
+        extreme_by_key(interpreter, node, element, kwargs["key"], of_tensors)
+        return element
+    if any(isinstance(v, Seq) for v in values):
         element = join(*values)
-        if isinstance(args[0], Mapping) and holds_tensor(args[0]):
-            compared(interpreter, node, Tensor(), {})
-            return element
-        plain = all(isinstance(option, (Const, PythonValue)) for option in options(element))
-        compared(interpreter, node, element, kwargs if plain else {})
+        compared(interpreter, node, element, {})
         return element
     tensors = [t for v in values if (t := tensor_of(v)) is not None]
     if tensors:
