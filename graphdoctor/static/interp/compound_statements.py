@@ -37,7 +37,7 @@ from graphdoctor.static.interp import (
     statements,
 )
 from graphdoctor.static.interp.interpreter import Interpreter, merge
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 
 def only_raises(block: cst.BaseSuite | None) -> bool:
@@ -59,6 +59,8 @@ def only_raises(block: cst.BaseSuite | None) -> bool:
 
 def _if(interpreter: Interpreter, node: cst.If) -> bool:
     verdict, sample, by_data = conditions.ask(interpreter, node.test, "if", node)
+    if verdict is False and _compiles_by_option(interpreter, node):
+        verdict = None
     before = interpreter.snapshot()
     asked = _asked_name(node.test)
     known = before.get(asked) if asked else None
@@ -103,6 +105,24 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if verdict is None and len(frame.returns) > returned and not predicates.asks_for_kind(node.test):
         frame.may_be_left = True
     return True
+
+
+def _compiles_by_option(interpreter: Interpreter, node: cst.If) -> bool:
+    """Whether the body of ``node`` compiles something where an option, which is off here, is on.
+
+    Who asks what torch.compile does means the program with the option.
+    """
+    if interpreter.frame.compiled or (type(node.test) is cst.Name and node.test.value == "False"):
+        return False
+    return any(map(may_compile, find(node.body, cst.Call)))
+
+
+def may_compile(call: cst.Call) -> bool:
+    """Whether ``call`` may be one of torch.compile, or of ``compile`` of a module."""
+    func = call.func
+    if type(func) is not cst.Attribute or func.attr.value != "compile":
+        return False
+    return type(func.value) is not cst.Name or func.value.value not in ("re", "regex")
 
 
 def _run_else(interpreter: Interpreter, node: cst.If) -> bool:
