@@ -1,4 +1,4 @@
-"""Modules that transform samples in the processes of a loader, such as augmentations: nobody compiles them."""
+"""Modules that prepare samples for a model, such as augmentations, or show its results: nobody compiles them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import within, words
+from graphdoctor.static.domain.torch_tables import AROUND_MODELS, within, words
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import (
     Class,
@@ -53,6 +53,17 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     if any(within(name, _TRANSFORMS) for name in used):
         return True
     return any(map(draws, nodes)) and _is_about_data(info.module)
+
+
+def works_on_pictures(interpreter: Interpreter, made: Instance) -> bool:
+    """Whether the forward of the module ``made``, which no other holds, reads or makes pictures or files with other
+    packages, beside no layer and no tensor of its own: it calls a model that it was given, or turns results into files.
+    """
+    forward = made.info.lookup("forward")
+    if not isinstance(forward, Function) or any(_may_learn(o) for v in made.attrs.values() for o in options(v)):
+        return False
+    used = (name for node in walk(forward.info.body) for name in _used(interpreter, forward.info.module, node))
+    return any(within(name, AROUND_MODELS) for name in used)
 
 
 def takes_arrays_alone(info: ClassInfo) -> bool:

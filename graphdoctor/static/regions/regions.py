@@ -36,7 +36,7 @@ from graphdoctor.static.interp import calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.counterparts import enter_counterparts
-from graphdoctor.static.regions.data_transforms import is_data_transform, takes_arrays_alone
+from graphdoctor.static.regions.data_transforms import is_data_transform, takes_arrays_alone, works_on_pictures
 from graphdoctor.static.regions.declared import functions_of_tensors, may_give_tensors, promises_a_tensor
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.entering import (
@@ -258,7 +258,9 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
             instances[id(info)] = made = default_module(interpreter, info)
             held |= {id(part.info) for part in held_objects(made) if part is not made}
     public = public_names(module)
-    host = {key for key, made in instances.items() if key not in held and is_data_transform(interpreter, made)}
+    apart = {key: made for key, made in instances.items() if key not in held}
+    host = {key for key, made in apart.items() if is_data_transform(interpreter, made)}
+    host |= {key for key, made in apart.items() if works_on_pictures(interpreter, made)}
     if around := interpreter.region_facts.around:
         host |= {id(info) for info in classes if is_around(info, instances.get(id(info)), around)}
     classes = [info for info in classes if id(info) not in host and not takes_arrays_alone(info)]
