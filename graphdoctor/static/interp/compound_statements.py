@@ -65,16 +65,19 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     asked = _asked_name(node.test)
     known = before.get(asked) if asked else None
     returned = len(interpreter.frame.returns)
+    mode = conditions.asked_mode(node.test)
     ends: list[Names] = []
     if verdict is not False:
         with interpreter.path(
             conditional=verdict is None,
+            training=mode,
             untaken=sample is False or first_call.runs_once(interpreter, node),
             muted=verdict is None and only_raises(node.body),
         ):
             conditions.narrow(interpreter, node.test, positive=True)
             if statements.run_block(interpreter, node.body):
                 ends.append(interpreter.frame.scope.names)
+    goes_on = bool(ends)
     interpreter.restore(before)
     body = node.orelse.body if type(node.orelse) is cst.Else else None
     if verdict is False:
@@ -82,13 +85,19 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     fills = verdict is not True and first_call.runs_once_unless(interpreter, node)
     if verdict is not True:
         with interpreter.path(
-            conditional=verdict is None, untaken=sample is True or fills, muted=verdict is None and only_raises(body)
+            conditional=verdict is None,
+            training=None if mode is None else not mode,
+            untaken=sample is True or fills,
+            muted=verdict is None and only_raises(body),
         ):
             conditions.narrow(interpreter, node.test, positive=False)
             if _run_else(interpreter, node):
                 ends.append(interpreter.frame.scope.names)
     if not ends:
         return False
+    if mode is not None and len(ends) == 1 and verdict is None:
+        # One side left the function: the rest runs in the mode of the other.
+        interpreter.frame.training = mode is goes_on
     if by_data and len(ends) == 2:
         _mark_flags(*ends)
     interpreter.restore(merge(*ends))
