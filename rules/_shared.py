@@ -58,6 +58,16 @@ def certainty(event: Event, value: Value | None = None) -> Confidence:
     return "certain" if known and not event.site.conditional else "likely"
 
 
+#: Functions and methods that warn of what should not be.
+WARN = frozenset({"warn", "warning", "warning_once", "warn_explicit", "rank_zero_warn"})
+
+
+def certainty_of_message(event: Call) -> Confidence:
+    """As ``certainty``, but for a warning behind a test, which says what should not be so: nothing shows that it is."""
+    warns = event.qualname.rpartition(".")[2] in WARN
+    return "possible" if warns and event.site.conditional else certainty(event)
+
+
 def takes_tensor(event: Call, operand: Value) -> bool:
     """Whether ``operand``, which a call computes with, may be a tensor. Functions of torch are given nothing else."""
     is_open = event.receiver is None and isinstance(operand, (Unknown, ExternalObject))
