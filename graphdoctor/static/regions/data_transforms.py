@@ -32,7 +32,12 @@ _TRANSFORMS = _TORCHVISION | {"albumentations"}
 _DATA_MODULE = "LightningDataModule"
 
 
-def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
+def is_around_a_model(interpreter: Interpreter, made: Instance) -> bool:
+    """Whether the module ``made``, which no other holds, prepares samples for a model or shows its results."""
+    return _is_data_transform(interpreter, made) or _works_on_pictures(interpreter, made)
+
+
+def _is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     """Whether the module ``made``, which no other holds, is a transform of a data pipeline.
 
     It is one of torchvision's transforms; or it holds no layer and no tensor, and it or an object that it holds uses
@@ -55,7 +60,7 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     return any(map(draws, nodes)) and _is_about_data(info.module)
 
 
-def works_on_pictures(interpreter: Interpreter, made: Instance) -> bool:
+def _works_on_pictures(interpreter: Interpreter, made: Instance) -> bool:
     """Whether the forward of the module ``made``, which no other holds, reads or makes pictures or files with other
     packages, beside no layer and no tensor of its own: it calls a model that it was given, or turns results into files.
     """
