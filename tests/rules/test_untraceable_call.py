@@ -79,10 +79,6 @@ from scipy.optimize import linear_sum_assignment
 
 
 class Matcher(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(2, 2)
-
     def forward(self, cost):
         pairs = [linear_sum_assignment(c) for c in cost.cpu()]  # found
         frame = pd.DataFrame({"a": [1]})  # found
@@ -276,10 +272,6 @@ from torch import nn
 
 
 class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(2, 2)
-
     def forward(self, x):
         {line}
         return x * 2

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import AROUND_MODELS, within, words
+from graphdoctor.static.domain.torch_tables import within, words
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import (
     Class,
@@ -34,7 +34,7 @@ _DATA_MODULE = "LightningDataModule"
 
 def is_around_a_model(interpreter: Interpreter, made: Instance) -> bool:
     """Whether the module ``made``, which no other holds, prepares samples for a model or shows its results."""
-    return _is_data_transform(interpreter, made) or _works_on_pictures(interpreter, made)
+    return _is_data_transform(interpreter, made) or _works_on_files(interpreter, made)
 
 
 def _is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
@@ -60,15 +60,30 @@ def _is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     return any(map(draws, nodes)) and _is_about_data(info.module)
 
 
-def _works_on_pictures(interpreter: Interpreter, made: Instance) -> bool:
-    """Whether the forward of the module ``made``, which no other holds, reads or makes pictures or files with other
-    packages, beside no layer and no tensor of its own: it calls a model that it was given, or turns results into files.
+#: What opens pictures, sounds and other files, also in memory or on the network.
+_OPENING = words(
+    "PIL.Image.open cv2.imread cv2.imdecode cv2.VideoCapture imageio io.BytesIO nibabel requests skimage.io soundfile "
+    "tifffile urllib"
+)
+
+
+def _works_on_files(interpreter: Interpreter, made: Instance) -> bool:
+    """Whether the forward of the module ``made``, which no other holds, opens files, beside no layer and no tensor of
+    its own: it reads them for a model that it was given, or turns results into files.
     """
     forward = made.info.lookup("forward")
     if not isinstance(forward, Function) or any(_may_learn(o) for v in made.attrs.values() for o in options(v)):
         return False
-    used = (name for node in walk(forward.info.body) for name in _used(interpreter, forward.info.module, node))
-    return any(within(name, AROUND_MODELS) for name in used)
+    nodes = walk(forward.info.body)
+    return any(within(name, _OPENING) for node in nodes for name in _named(interpreter, forward.info.module, node))
+
+
+def _named(interpreter: Interpreter, module: ModuleInfo, node: cst.CSTNode) -> Iterator[str]:
+    """What ``node`` reads of other packages, also as a member of a module: ``Image.open``."""
+    if type(node) is cst.Attribute:
+        yield from (f"{name}.{node.attr.value}" for name in _used(interpreter, module, node.value))
+    else:
+        yield from _used(interpreter, module, node)
 
 
 def takes_arrays_alone(info: ClassInfo) -> bool:

@@ -177,12 +177,18 @@ def test_functions_around_a_model_are_no_regions(events):
         ("None", "Image.open(name)", []),
         ("nn.Linear(2, 2)", "Image.open(name)", ["Net.forward"]),
         ("model", "model(name)", ["Net.forward"]),
+        ("None", "Image.fromarray(name).rotate(30)", ["Net.forward"]),
+        ("None", "io.BytesIO()", []),
+        ("None", "get(name)", []),
     ],
 )
-def test_what_works_on_pictures_and_makes_no_layer_is_around_a_model(events, held, reads, entered):
+def test_what_opens_files_and_makes_no_layer_is_around_a_model(events, held, reads, entered):
     source = f"""
+    import io
+
     import torch.nn as nn
     from PIL import Image
+    from requests import get
 
     class Net(nn.Module):
         def __init__(self, model):
