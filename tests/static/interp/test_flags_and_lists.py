@@ -39,13 +39,16 @@ def test_a_flag_whose_default_lets_the_next_operand_run_is_no_setting(tmp_path, 
         ("mode != 'mean' or x.max() < 1", "likely"),
         ("mode == 'sum' and x.max() < 1", "possible"),
         ("self.mode != 'mean' and x.max() < 1", "possible"),
+        ("self.plain or x.max() < 1", "likely"),
+        ("not self.plain and x.max() < 1", "likely"),
+        ("self.plain and x.max() < 1", "possible"),
     ],
 )
-def test_a_mode_that_is_the_default_is_no_setting(tmp_path, test, confidence):
+def test_a_mode_or_flag_that_is_the_default_is_no_setting(tmp_path, test, confidence):
     file = tmp_path / "loss.py"
     file.write_text(
-        "import torch\n\n\nclass Loss(torch.nn.Module):\n    def __init__(self, mode='mean'):\n"
-        "        super().__init__()\n        self.mode = mode\n\n"
+        "import torch\n\n\nclass Loss(torch.nn.Module):\n    def __init__(self, mode='mean', plain=False):\n"
+        "        super().__init__()\n        self.mode = mode\n        self.plain = plain\n\n"
         f"    def forward(self, x: torch.Tensor, mode='mean'):\n        if {test}:\n            return x\n"
         "        return x + 1\n"
     )
