@@ -4,7 +4,9 @@ What: Every method of a `logging` logger, `isEnabledFor` and a `debug` that is s
 `logging.info` and its like; `logging.getLogger` itself; the loggers of transformers, diffusers and
 accelerate, which are the same objects; `loguru.logger` and `absl.logging`.
 
-Why: Dynamo does not trace loggers. Each call splits the graph whether or not a line is written.
+Why: Dynamo does not trace loggers. Each call splits the graph whether or not a line is written. A warning
+behind a test is only possible, since nothing shows that it is issued, unless the test finds an argument missing
+that is None by default.
 
 Fix: Guard the call with `if not torch.compiler.is_compiling():`, or log in the code that calls the model.
 Make the logger at module level.
@@ -23,7 +25,7 @@ from graphdoctor.static.domain.events import Call, GetAttr
 from graphdoctor.static.domain.values import ExternalObject
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, consequence
+from ._shared import certainty, certainty_of_message, code, consequence
 
 CODE = "GD103"
 NAME = "logging-call"
@@ -177,7 +179,7 @@ def check_call(event: Call) -> Hit | None:
         event,
         f"{code(event)} calls a logger",
         "put it under `if not torch.compiler.is_compiling():`, or log in the code that calls the model",
-        certainty(event),
+        certainty_of_message(event),
         consequence=consequence(event),
     )
 

@@ -250,8 +250,13 @@ def check_subscript(event: Subscript) -> Hit | None:
 
 
 def _taken_for_mask(event: Subscript) -> Tensor | None:
-    """The index that is a mask by custom: ``x[~padding]``, as nobody inverts numbers, and one that is called so."""
+    """The index that is a mask by custom: ``x[~padding]``, as nobody inverts numbers, and one that is called so.
+
+    What stands beside positions, as in ``x[rows, last_mask]``, is taken for positions, too.
+    """
     elements = event.node.slice if isinstance(event.node, cst.Subscript) else ()
+    if any(isinstance(index, Tensor) and index.dtype == "int" and index.ndim != 0 for index in event.index):
+        return None
     for element, index in zip(elements, event.index, strict=False):
         tensor = next((o for o in options(index) if isinstance(o, Tensor) and o.dtype is None), None)
         written = element.slice.value if isinstance(element.slice, cst.Index) else None

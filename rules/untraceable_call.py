@@ -911,6 +911,10 @@ def watches(name: str) -> bool:
     )
 
 
+#: The call of a function of Python that sympy wrote: Dynamo traces it like others.
+WRITTEN = "sympy.lambdify.__call__"
+
+
 def check_getattr(event: GetAttr) -> Hit | None:
     """Numbers of tokens, which a tokenizer looks up in its vocabulary each time that it is asked for them."""
     looked_up = event.name == "vocab_size" or event.name.endswith(("_token_id", "_token_ids"))
@@ -1043,7 +1047,7 @@ def _of_package(event: Call) -> bool:
     made_here = isinstance(event.receiver, ExternalObject) and event.receiver.in_region
     of_version = "__version__" in event.qualname.split(".")
     untraced = within(event.qualname, HOST_PACKAGES | TRACKERS) or is_tokenizer(event.qualname)
-    return untraced and not made_here and not of_version
+    return untraced and not made_here and not of_version and event.qualname != WRITTEN
 
 
 def _without_tensors(event: Call) -> str:
@@ -1093,7 +1097,8 @@ def _is_untraced(name: str) -> bool:
 
 def _is_of_ufunc(name: str) -> bool:
     """``np.subtract.outer``: Dynamo traces the functions of numpy, and not their methods."""
-    return name.startswith("numpy.") and name.rpartition(".")[2] in UFUNC_METHODS
+    package, _, function = name.partition(".")
+    return package == "numpy" and "." in function and function.rpartition(".")[2] in UFUNC_METHODS
 
 
 def _leaves_out_the_end(event: Call) -> bool:

@@ -44,7 +44,15 @@ def test_an_argument_that_is_a_mask(
     assert splits(source, "f", torch.rand(4), torch.tensor([True, False, True, True]))
 
 
-@pytest.mark.parametrize("statement", ["x = x[index]", "index = index + 1; x = x[index]", "x = x[:, index]"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "x = x[index]",
+        "index = index + 1; x = x[index]",
+        "x = x[:, index]",
+        "last_mask = index.sum(-1) - 1; x = x[torch.arange(4), last_mask]",
+    ],
+)
 def test_an_argument_that_may_be_an_index(tmp_path: Path, statement: str) -> None:
     file = tmp_path / "model.py"
     file.write_text(SOURCE.format(parameter="index", statement=statement))

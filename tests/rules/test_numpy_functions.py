@@ -24,6 +24,7 @@ from graphdoctor.lint.engine import analyse
         ("np.genfromtxt(['1 2'])", "GD404"),
         ("np.savetxt('/dev/null', [1])", "GD404"),
         ("np.subtract.outer(np.arange(2), np.arange(3))", "GD405"),
+        ("np.outer(np.arange(2), np.arange(3))", None),
         ("np.linspace(0, 1, 4, endpoint=False)", "GD405"),
         ("np.linspace(0, 1, 4, endpoint=True)", None),
         ("np.transpose(a, (1, 0))", None),

@@ -516,3 +516,12 @@ def test_a_decorator_in_the_body_of_a_class_is_no_call(tmp_path: Path) -> None:
         "            return x\n\n        @staticmethod\n        def right():\n            return x\n\n    return Pair\n"
     )
     assert "GD405" not in [f.rule for f in analyse([(file, "model.py")]).findings]
+
+
+def test_a_function_that_sympy_wrote_is_traced(tmp_path: Path, splits: Callable[..., bool]) -> None:
+    head = "import sympy\nimport torch\n\nsine = sympy.lambdify(['z'], sympy.sin('z'), {'sin': torch.sin})\n\n\n"
+    source = f"{head}def f(x):\n    return sine(x) + 1\n"
+    file = tmp_path / "model.py"
+    file.write_text(source.replace("def f", "@torch.compile\ndef f"))
+    assert not analyse([(file, "model.py")]).findings
+    assert not splits(source, "f", torch.rand(2))

@@ -1,4 +1,4 @@
-"""Masks of an attention layer, of bools and of floats: torch warns where both are given."""
+"""Warnings behind a test, and masks of an attention layer, of bools and of floats: torch warns where both are given."""
 
 from __future__ import annotations
 
@@ -61,3 +61,41 @@ def _lines(call: str, tmp_path: Path) -> list[int]:
     file = tmp_path / "model.py"
     file.write_text(SOURCE.format(call=call))
     return [f.location.line for f in analyse([(file, "model.py")]).findings if f.rule == "GD104"]
+
+
+@pytest.mark.parametrize(
+    ("call", "confidence"),
+    [
+        ("warnings.warn('no axis')", "possible"),
+        ("logger.warning('no axis')", "possible"),
+        ("logger.warning_once('no axis')", "possible"),
+        ("warnings.simplefilter('ignore')", "likely"),
+        ("logger.info('no axis')", "likely"),
+    ],
+)
+def test_nothing_shows_that_a_warning_behind_a_test_is_issued(call: str, confidence: str, tmp_path: Path) -> None:
+    head = "import logging\nimport warnings\n\nimport torch\n\nlogger = logging.getLogger(__name__)\n\n\n"
+    source = f"{head}@torch.compile\ndef f(x):\n    if x.ndim == 1:\n        {call}\n    {call}\n    return x * 2\n"
+    file = tmp_path / "model.py"
+    file.write_text(source)
+    found = analyse([(file, "model.py")]).findings
+    assert [(f.location.line, f.confidence) for f in found] == [(12, confidence), (13, "certain")]
+
+
+@pytest.mark.parametrize(
+    ("test", "confidence"),
+    [
+        ("mask is None", "likely"),
+        ("x.ndim > 1 and mask is None", "likely"),
+        ("mask is not None", "possible"),
+        ("x.ndim > 1 or mask is None", "possible"),
+        ("scale is None", "possible"),
+        ("quiet:\n        pass\n    elif mask is None", "likely"),
+        ("quiet:\n      if mask is None", "possible"),
+    ],
+)
+def test_a_plain_call_lacks_what_may_be_left_out(test: str, confidence: str, tmp_path: Path) -> None:
+    head = "import warnings\n\nimport torch\n\n\n@torch.compile\ndef f(x, scale, quiet=False, mask=None):\n"
+    file = tmp_path / "model.py"
+    file.write_text(f"{head}    if {test}:\n        warnings.warn('all rows count')\n    return x * 2\n")
+    assert [finding.confidence for finding in analyse([(file, "model.py")]).findings] == [confidence]

@@ -52,6 +52,8 @@ class Frame:
     #: The exception that the ``try`` being interpreted surely meets.
     failure: Value | None = None
     compiled: bool = False
+    #: The mode of the modules, once a test of ``self.training`` led here: a module and its parts are in the same one.
+    training: bool | None = None
     #: Not compiled itself, and calling the compiled function.
     entering: bool = False
     #: The statement at which the graph ended last. Dynamo compiles what follows as a separate function.
@@ -91,17 +93,18 @@ class FrameFlags:
     """A context that sets flags of a frame. A class, because it is made for each ``if`` and is faster than a
     generator."""
 
-    __slots__ = ("before", "block", "flags", "frame", "resumes")
+    __slots__ = ("before", "block", "flags", "frame", "mode", "resumes", "training")
 
-    def __init__(self, frame: Frame, block: BlockNode | None, *flags: bool) -> None:
+    def __init__(self, frame: Frame, block: BlockNode | None, training: bool | None, *flags: bool) -> None:
         self.frame = frame
         self.block = block
+        self.training = training
         self.flags = flags
 
     def __enter__(self) -> None:
         frame = self.frame
         self.before = frame.conditional, frame.optional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
-        self.resumes = frame.resumes
+        self.resumes, self.mode = frame.resumes, frame.training
         conditional, optional, untaken, muted, trying = self.flags
         conditional |= optional
         frame.conditional |= conditional
@@ -112,10 +115,13 @@ class FrameFlags:
         if self.block is not None and not frame.recomputed:
             frame.whole_frame = frame.block(self.block)
         frame.trying |= trying
+        if self.training is not None:
+            frame.training = self.training
 
     def __exit__(self, *error: object) -> None:
         frame = self.frame
         (frame.conditional, frame.optional, frame.untaken, frame.muted, frame.whole_frame, frame.trying) = self.before
+        frame.training = self.mode
         conditional, optional, *_ = self.flags
         if conditional or optional:
             frame.resumes = self.resumes

@@ -350,6 +350,9 @@ METRICS = ("torchmetrics.Metric", "torchmetrics.metric.Metric")
 STEPPED = tuple(f"{package}.LightningModule" for package in ("lightning", "lightning.pytorch", "pytorch_lightning"))
 STEPS = ("training_step", "validation_step", "test_step", "predict_step")
 
+#: The base of modules in TorchScript.
+SCRIPT_MODULE = "torch.jit.ScriptModule"
+
 #: Bases whose step users compile.
 OPTIMIZERS = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
 

@@ -233,7 +233,8 @@ def _undefined_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: 
         return Mapping(tuple(receiver.attrs.items()))
     if receiver.info.is_module:
         if name == "training":
-            return PythonValue("bool")
+            mode = interpreter.frame.training
+            return PythonValue("bool") if mode is None else Const(mode)
         if name in MODULE_METHODS:
             return Method(receiver, name)
         inherited = (torch_tables.layer_of(base, name) for base in receiver.info.externals)

@@ -273,7 +273,7 @@ def call_function(
         declared = arguments.declared_result(interpreter, info)
         return declared if type(declared) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
     names = _widened(interpreter, info, names)
-    key = call_key(info, function, names, frame.compiled)
+    key = call_key(info, function, names, frame)
     called = interpreter.call_graph.add(info, names) if frame.compiled and not frame.muted else None
     built = function.bound if info.name in objects.CONSTRUCTORS and isinstance(function.bound, Instance) else None
     known = _recall(interpreter, key, built) if key is not None else None
@@ -363,6 +363,7 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
         guessed=frame.guessed,
         recomputed=frame.recomputed,
         compiled=frame.compiled,
+        training=frame.training,
         callers=frame.calling(),
     )
     interpreter.active.append(info)

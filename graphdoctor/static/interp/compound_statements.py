@@ -37,7 +37,7 @@ from graphdoctor.static.interp import (
     statements,
 )
 from graphdoctor.static.interp.interpreter import Interpreter, merge
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 
 def only_raises(block: cst.BaseSuite | None) -> bool:
@@ -59,20 +59,25 @@ def only_raises(block: cst.BaseSuite | None) -> bool:
 
 def _if(interpreter: Interpreter, node: cst.If) -> bool:
     verdict, sample, by_data = conditions.ask(interpreter, node.test, "if", node)
+    if verdict is False and _compiles_by_option(interpreter, node):
+        verdict = None
     before = interpreter.snapshot()
     asked = _asked_name(node.test)
     known = before.get(asked) if asked else None
     returned = len(interpreter.frame.returns)
+    mode = conditions.asked_mode(node.test)
     ends: list[Names] = []
     if verdict is not False:
         with interpreter.path(
             conditional=verdict is None,
+            training=mode,
             untaken=sample is False or first_call.runs_once(interpreter, node),
             muted=verdict is None and only_raises(node.body),
         ):
             conditions.narrow(interpreter, node.test, positive=True)
             if statements.run_block(interpreter, node.body):
                 ends.append(interpreter.frame.scope.names)
+    goes_on = bool(ends)
     interpreter.restore(before)
     body = node.orelse.body if type(node.orelse) is cst.Else else None
     if verdict is False:
@@ -80,13 +85,19 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     fills = verdict is not True and first_call.runs_once_unless(interpreter, node)
     if verdict is not True:
         with interpreter.path(
-            conditional=verdict is None, untaken=sample is True or fills, muted=verdict is None and only_raises(body)
+            conditional=verdict is None,
+            training=None if mode is None else not mode,
+            untaken=sample is True or fills,
+            muted=verdict is None and only_raises(body),
         ):
             conditions.narrow(interpreter, node.test, positive=False)
             if _run_else(interpreter, node):
                 ends.append(interpreter.frame.scope.names)
     if not ends:
         return False
+    if mode is not None and len(ends) == 1 and verdict is None:
+        # One side left the function: the rest runs in the mode of the other.
+        interpreter.frame.training = mode is goes_on
     if by_data and len(ends) == 2:
         _mark_flags(*ends)
     interpreter.restore(merge(*ends))
@@ -103,6 +114,24 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if verdict is None and len(frame.returns) > returned and not predicates.asks_for_kind(node.test):
         frame.may_be_left = True
     return True
+
+
+def _compiles_by_option(interpreter: Interpreter, node: cst.If) -> bool:
+    """Whether the body of ``node`` compiles something where an option, which is off here, is on.
+
+    Who asks what torch.compile does means the program with the option.
+    """
+    if interpreter.frame.compiled or (type(node.test) is cst.Name and node.test.value == "False"):
+        return False
+    return any(map(may_compile, find(node.body, cst.Call)))
+
+
+def may_compile(call: cst.Call) -> bool:
+    """Whether ``call`` may be one of torch.compile, or of ``compile`` of a module."""
+    func = call.func
+    if type(func) is not cst.Attribute or func.attr.value != "compile":
+        return False
+    return type(func.value) is not cst.Name or func.value.value not in ("re", "regex")
 
 
 def _run_else(interpreter: Interpreter, node: cst.If) -> bool:

@@ -180,6 +180,15 @@ _SAME: dict[type[cst.CSTNode], bool] = {cst.Is: True, cst.Equal: True, cst.IsNot
 _MOST_TEXTS = 6
 
 
+def asked_mode(test: cst.BaseExpression) -> bool | None:
+    """The mode for which ``test`` is true: True for ``self.training``, False for ``not self.training``, else None."""
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+        mode = asked_mode(test.expression)
+        return None if mode is None else not mode
+    is_mode = type(test) is cst.Attribute and test.attr.value == "training" and dotted(test) == "self.training"
+    return True if is_mode else None
+
+
 def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:
     """Narrow names, attributes and items of constant keys to the values for which ``test`` is ``positive``."""
     if type(test) in _NARROWING:

@@ -265,11 +265,12 @@ class Interpreter:
         muted: bool = False,
         whole_frame: BlockNode | None = None,
         trying: bool = False,
+        training: bool | None = None,
     ) -> FrameFlags | nullcontext[None]:
         """A context: the code inside runs under a condition, on an error path, or where a break drops the frame."""
         if not (conditional or optional or untaken or muted or whole_frame is not None or trying):
             return _SAME
-        return FrameFlags(self.frame, whole_frame, conditional, optional, untaken, muted, trying)
+        return FrameFlags(self.frame, whole_frame, training, conditional, optional, untaken, muted, trying)
 
     def call(self, frame: Frame) -> _Call:
         """A context: the code inside runs in ``frame``."""

@@ -16,6 +16,7 @@ from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
     External,
+    ExternalObject,
     Function,
     Imported,
     Instance,
@@ -38,6 +39,9 @@ def instantiate(
     info = value.info
     if info.derives("enum.Enum", "enum.IntEnum", "enum.StrEnum"):
         return PythonValue("object")
+    if info.derives(torch_tables.SCRIPT_MODULE):
+        # The class compiles its methods to TorchScript, as ``torch.jit.script`` does with a module.
+        return ExternalObject("torch.jit.script")
     key = None if interpreter.frame.compiled else object_key(info, args, kwargs)
     known = interpreter.summaries.find(key, interpreter.frame) if key is not None else None
     if known is not None:

@@ -12,7 +12,7 @@ from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Const, Function, Instance, OneOf, Unknown, Value
+from graphdoctor.static.domain.values import Const, Function, Instance, OneOf, PythonValue, Unknown, Value
 from graphdoctor.static.interp import conditions, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
@@ -87,7 +87,7 @@ def asks_for_kind(test: cst.BaseExpression) -> bool:
 
 def is_met_by_default(interpreter: Interpreter, test: cst.BaseExpression, is_and: bool) -> bool:
     """Whether ``test`` is a flag, or asks for a mode, whose default lets the next operand run: ``not final and ...``,
-    ``self.reduction == "mean" and ...``.
+    ``self.plain or ...``, ``self.reduction == "mean" and ...``.
     """
     met = is_and
     while type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
@@ -97,6 +97,9 @@ def is_met_by_default(interpreter: Interpreter, test: cst.BaseExpression, is_and
         return False
     if type(test) is cst.Name:
         default = function.defaults.get(test.value)
+        return isinstance(default, Const) and default.value is met
+    if type(test) is cst.Attribute and type(test.value) is cst.Name:
+        default = _default_of_flag(interpreter.frame.scope.find(test.value.value), test.attr.value)
         return isinstance(default, Const) and default.value is met
     if type(test) is not cst.Comparison or len(test.comparisons) != 1:
         return False
@@ -113,3 +116,11 @@ def is_met_by_default(interpreter: Interpreter, test: cst.BaseExpression, is_and
     # A mode that users may choose begins with its default.
     default = options(named)[0] if named is not None else None
     return isinstance(default, Const) and default.value == part.comparator.evaluated_value
+
+
+def _default_of_flag(owner: Value | None, name: str) -> Value | None:
+    """The default of the argument of this name that the constructor of ``owner`` takes, where it may be either flag."""
+    held = owner.attrs.get(name) if isinstance(owner, Instance) else None
+    init = owner.info.lookup("__init__") if isinstance(owner, Instance) else None
+    is_open = isinstance(held, PythonValue) and held.kind == "bool"
+    return init.info.defaults.get(name) if is_open and isinstance(init, Function) else None

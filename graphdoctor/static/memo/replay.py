@@ -114,6 +114,7 @@ class CallCache:
                 contents,
                 state.class_facts(),
                 flags,
+                frame.training,
                 interpreter.region_facts.has_sample,
                 interpreter.region_facts.has_dynamic_sizes,
             )

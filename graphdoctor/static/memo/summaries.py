@@ -117,12 +117,12 @@ def _covers(path: _Path, frame: Frame) -> bool:
     return bool(whole_frame) or not (frame.compiled and frame.whole_frame)
 
 
-def call_key(info: FunctionInfo, function: Function, names: Names[str, Value], compiled: bool) -> Hashable | None:
-    """What the result of a call depends on; None where that is not known."""
+def call_key(info: FunctionInfo, function: Function, names: Names[str, Value], frame: Frame) -> Hashable | None:
+    """What the result of a call from ``frame`` depends on; None where that is not known."""
     try:
-        arguments = tuple([(name, _kind(value, not compiled)) for name, value in names.items()])
+        arguments = tuple([(name, _kind(value, not frame.compiled)) for name, value in names.items()])
         # The key holds the objects and not their ids, since the id of a function that is gone may be given to another.
-        return _hashed((info, function.cells, arguments, compiled))
+        return _hashed((info, function.cells, arguments, frame.compiled, frame.training))
     except TypeError:
         return None
 

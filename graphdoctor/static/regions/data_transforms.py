@@ -1,4 +1,4 @@
-"""Modules that transform samples in the processes of a loader, such as augmentations: nobody compiles them."""
+"""Modules that prepare samples for a model, such as augmentations, or show its results: nobody compiles them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ _TRANSFORMS = _TORCHVISION | {"albumentations"}
 _DATA_MODULE = "LightningDataModule"
 
 
-def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
+def is_around_a_model(interpreter: Interpreter, made: Instance) -> bool:
+    """Whether the module ``made``, which no other holds, prepares samples for a model or shows its results."""
+    return _is_data_transform(interpreter, made) or _works_on_files(interpreter, made)
+
+
+def _is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     """Whether the module ``made``, which no other holds, is a transform of a data pipeline.
 
     It is one of torchvision's transforms; or it holds no layer and no tensor, and it or an object that it holds uses
@@ -53,6 +58,32 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     if any(within(name, _TRANSFORMS) for name in used):
         return True
     return any(map(draws, nodes)) and _is_about_data(info.module)
+
+
+#: What opens pictures, sounds and other files, also in memory or on the network.
+_OPENING = words(
+    "PIL.Image.open cv2.imread cv2.imdecode cv2.VideoCapture imageio io.BytesIO nibabel requests skimage.io soundfile "
+    "tifffile urllib"
+)
+
+
+def _works_on_files(interpreter: Interpreter, made: Instance) -> bool:
+    """Whether the forward of the module ``made``, which no other holds, opens files, beside no layer and no tensor of
+    its own: it reads them for a model that it was given, or turns results into files.
+    """
+    forward = made.info.lookup("forward")
+    if not isinstance(forward, Function) or any(_may_learn(o) for v in made.attrs.values() for o in options(v)):
+        return False
+    nodes = walk(forward.info.body)
+    return any(within(name, _OPENING) for node in nodes for name in _named(interpreter, forward.info.module, node))
+
+
+def _named(interpreter: Interpreter, module: ModuleInfo, node: cst.CSTNode) -> Iterator[str]:
+    """What ``node`` reads of other packages, also as a member of a module: ``Image.open``."""
+    if type(node) is cst.Attribute:
+        yield from (f"{name}.{node.attr.value}" for name in _used(interpreter, module, node.value))
+    else:
+        yield from _used(interpreter, module, node)
 
 
 def takes_arrays_alone(info: ClassInfo) -> bool:

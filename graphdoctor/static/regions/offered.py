@@ -10,7 +10,14 @@ import libcst as cst
 
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
+from graphdoctor.static.domain.torch_tables import (
+    AUTOGRAD_FUNCTION,
+    HOST_PACKAGES,
+    STEPPED,
+    TENSOR_EVIDENCE,
+    TRACKERS,
+    within,
+)
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import (
     NONE,
@@ -152,11 +159,11 @@ def _sets(method: Function) -> bool:
 def forward_parts(module: ModuleInfo, made: Callable[[ClassInfo], Instance]) -> Iterator[Function]:
     """Parts of a forward that a class of another package has: ``forward_features`` of a model that derives from it.
 
-    ``made`` makes an object.
+    ``made`` makes an object. A class of a trainer has no forward that would call such parts.
     """
     for _, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        if info is None or has_forward(info) or not _derives_from_a_model(info):
+        if info is None or has_forward(info) or info.derives(*STEPPED) or not _derives_from_a_model(info):
             continue
         for method in _methods(info):
             if method.info.name.startswith("forward_"):

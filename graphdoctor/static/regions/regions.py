@@ -16,6 +16,7 @@ from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.held_objects import held_objects
 from graphdoctor.static.domain.other_frameworks import is_for_other_framework, is_of_other_framework
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
+from graphdoctor.static.domain.torch_tables import SCRIPT_MODULE
 from graphdoctor.static.domain.value_functions import as_arguments, kinds, options, tensor_of
 from graphdoctor.static.domain.values import (
     STAR,
@@ -36,7 +37,7 @@ from graphdoctor.static.interp import calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.counterparts import enter_counterparts
-from graphdoctor.static.regions.data_transforms import is_data_transform, takes_arrays_alone
+from graphdoctor.static.regions.data_transforms import is_around_a_model, takes_arrays_alone
 from graphdoctor.static.regions.declared import functions_of_tensors, may_give_tensors, promises_a_tensor
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.entering import (
@@ -258,7 +259,7 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
             instances[id(info)] = made = default_module(interpreter, info)
             held |= {id(part.info) for part in held_objects(made) if part is not made}
     public = public_names(module)
-    host = {key for key, made in instances.items() if key not in held and is_data_transform(interpreter, made)}
+    host = {key for key, made in instances.items() if key not in held and is_around_a_model(interpreter, made)}
     if around := interpreter.region_facts.around:
         host |= {id(info) for info in classes if is_around(info, instances.get(id(info)), around)}
     classes = [info for info in classes if id(info) not in host and not takes_arrays_alone(info)]
@@ -384,7 +385,8 @@ def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:
 
 def _is_region_class(info: ClassInfo) -> bool:
     forward = info.lookup("forward") or UNKNOWN
-    if not any(isinstance(option, (Function, Compiled)) for option in options(forward)):
+    has_forward = any(isinstance(option, (Function, Compiled)) for option in options(forward))
+    if info.derives(SCRIPT_MODULE) or not has_forward:
         return False
     if info.is_module:
         return True

@@ -13,6 +13,7 @@ from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Class, Function, Instance, TorchModule, Value
 from graphdoctor.static.interp import calls
+from graphdoctor.static.interp.compound_statements import may_compile
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.entering import default_module
@@ -80,11 +81,4 @@ def _is_part(target: Value, whole: Instance) -> bool:
 
 
 def _compiles(body: cst.CSTNode, seen: Collection[cst.CSTNode]) -> bool:
-    return any(type(node) is cst.Call and node not in seen and _is_compile(node.func) for node in walk(body))
-
-
-def _is_compile(func: cst.BaseExpression) -> bool:
-    """Whether a call of ``func`` may be one of torch.compile, or of ``compile`` of a module."""
-    if type(func) is not cst.Attribute or func.attr.value != "compile":
-        return False
-    return type(func.value) is not cst.Name or func.value.value not in ("re", "regex")
+    return any(type(node) is cst.Call and node not in seen and may_compile(node) for node in walk(body))

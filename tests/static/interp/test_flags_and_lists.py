@@ -1,12 +1,14 @@
-"""Conditions on flags that have a default, and on tensors beside lists."""
+"""Conditions on flags that have a default, on the mode, and on tensors beside lists."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from graphdoctor.lint.engine import analyse
+from graphdoctor.static.domain.events import Truth
 
 
 @pytest.mark.parametrize(
@@ -37,13 +39,16 @@ def test_a_flag_whose_default_lets_the_next_operand_run_is_no_setting(tmp_path, 
         ("mode != 'mean' or x.max() < 1", "likely"),
         ("mode == 'sum' and x.max() < 1", "possible"),
         ("self.mode != 'mean' and x.max() < 1", "possible"),
+        ("self.plain or x.max() < 1", "likely"),
+        ("not self.plain and x.max() < 1", "likely"),
+        ("self.plain and x.max() < 1", "possible"),
     ],
 )
-def test_a_mode_that_is_the_default_is_no_setting(tmp_path, test, confidence):
+def test_a_mode_or_flag_that_is_the_default_is_no_setting(tmp_path, test, confidence):
     file = tmp_path / "loss.py"
     file.write_text(
-        "import torch\n\n\nclass Loss(torch.nn.Module):\n    def __init__(self, mode='mean'):\n"
-        "        super().__init__()\n        self.mode = mode\n\n"
+        "import torch\n\n\nclass Loss(torch.nn.Module):\n    def __init__(self, mode='mean', plain=False):\n"
+        "        super().__init__()\n        self.mode = mode\n        self.plain = plain\n\n"
         f"    def forward(self, x: torch.Tensor, mode='mean'):\n        if {test}:\n            return x\n"
         "        return x + 1\n"
     )
@@ -96,3 +101,43 @@ def test_a_number_that_data_chose_in_place_of_a_tensor_is_compared_as_the_tensor
     line = source[: source.index("return gain")].count("\n") + 1
     errors = [f.location.line for f in analyse([(file, "model.py")]).findings if f.severity == "error"]
     assert (line in errors) is found
+
+
+PARTS = """
+class Part(nn.Module):
+    def forward(self, x):
+        if self.training:
+            return self.learn(x)
+        return self.infer(x)
+
+    def learn(self, x):
+        return x if x.sum() > 0 else -x
+
+    def infer(self, x):
+        return (x, x) if x.sum() > 1 else (x, -x)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part()
+
+    def forward(self, x):
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reached"),
+    [
+        ("if self.training:\n    return self.part(x)\nreturn x", ["Part.learn"]),
+        ("if not self.training:\n    return self.part(x)\nreturn x", ["Part.infer"]),
+        ("if self.training:\n    return x\nelse:\n    return self.part(x)", ["Part.infer"]),
+        ("if self.training:\n    return x\nx = x + 1\nreturn self.part(x)", ["Part.infer"]),
+        ("if not self.training:\n    return x\nreturn self.part(x)", ["Part.learn"]),
+        ("return self.part(x)", ["Part.infer", "Part.learn"]),
+        ("if x.ndim > 1:\n    x = x + 1\nreturn self.part(x)", ["Part.infer", "Part.learn"]),
+    ],
+)
+def test_a_part_is_in_the_mode_that_a_test_around_its_call_asked_for(events, body, reached):
+    found = events(f"import torch.nn as nn\n\n{PARTS}{indent(body, ' ' * 8)}\n")
+    assert sorted({e.site.function for e in found if isinstance(e, Truth)} & {"Part.learn", "Part.infer"}) == reached

@@ -168,3 +168,37 @@ def test_functions_around_a_model_are_no_regions(events):
     """)
     printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
     assert printed == ["shifted", "pairs", "solved"]
+
+
+@pytest.mark.parametrize(
+    ("held", "reads", "entered"),
+    [
+        ("model", "Image.open(name)", []),
+        ("None", "Image.open(name)", []),
+        ("nn.Linear(2, 2)", "Image.open(name)", ["Net.forward"]),
+        ("model", "model(name)", ["Net.forward"]),
+        ("None", "Image.fromarray(name).rotate(30)", ["Net.forward"]),
+        ("None", "io.BytesIO()", []),
+        ("None", "get(name)", []),
+    ],
+)
+def test_what_opens_files_and_makes_no_layer_is_around_a_model(events, held, reads, entered):
+    source = f"""
+    import io
+
+    import torch.nn as nn
+    from PIL import Image
+    from requests import get
+
+    class Net(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.held = {held}
+
+        def forward(self, x, name):
+            picture = {reads}
+            if x.sum() > 0:
+                return x
+            return self.held(picture)
+    """
+    assert functions(events(source)) == entered

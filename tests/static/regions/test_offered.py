@@ -262,9 +262,10 @@ def test_methods_of_a_module_whose_forward_is_no_function_are_regions(events):
 
 
 def test_parts_of_a_forward_that_another_package_has_are_regions(events):
-    """Nothing of a dataset is one, nor of a class whose own forward decides what is called."""
+    """Nothing of a dataset is one, nor of a class whose own forward or steps decide what is called."""
     found = events("""
         import torch
+        from lightning import LightningModule
         from models import Transformer
         from torch.utils.data import Dataset
 
@@ -297,6 +298,10 @@ def test_parts_of_a_forward_that_another_package_has_are_regions(events):
 
             def forward_features(self, x):
                 return x if x.sum() > 4 else -x
+
+        class Trained(LightningModule):
+            def forward_evaluation(self, x):
+                return x if x.sum() > 5 else -x
     """)
     tested = [e.site.function for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)]
     assert tested == ["Pooled.forward_features", "Layer.forward_ff"]

@@ -150,3 +150,23 @@ class Net(torch.nn.Module):
         return x * 2
 """
     assert lines(tmp_path, net) == [("GD101", 11)]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "Config(**kwargs)",
+        "Config()",
+        "read(kwargs)",
+    ],
+)
+def test_an_option_to_compile_that_is_off_may_be_on(tmp_path: Path, made: str) -> None:
+    config = (
+        "import dataclasses\n\nimport torch\n\n\n@dataclasses.dataclass\nclass Config:\n    compile: bool = False\n\n\n"
+    )
+    read = "def read(given):\n    made = Config()\n    fill(given, made)\n    return made\n\n\n"
+    init = f"    def __init__(self, **kwargs):\n        self.cfg = {made}\n        if self.cfg.compile:\n"
+    agent = f"class Agent:\n{init}            self._step = torch.compile(self._step)\n\n{STEP}"
+    text = config + read + agent
+    assert lines(tmp_path, text) == [("GD101", text[: text.index("print")].count("\n") + 1)]
+    assert lines(tmp_path, text.replace("if self.cfg.compile", "if False")) == []
