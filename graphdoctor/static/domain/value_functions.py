@@ -294,6 +294,13 @@ def holds_tensor(value: Value) -> bool:
     return any(isinstance(v, Tensor) for v in walk(value))
 
 
+def holds_only_tensors(value: Value) -> bool:
+    """Whether a list or tuple and the lists in it hold tensors alone; True for a tensor."""
+    if isinstance(value, Seq):
+        return all(holds_only_tensors(each) for part in value.items or (value.element,) for each in options(part))
+    return isinstance(value, Tensor)
+
+
 def mark_assumed(value: Value) -> Value:
     """``value`` with its tensors marked as assumed rather than known."""
     return join(*(replace(o, is_known=False) if isinstance(o, Tensor) else o for o in options(value)))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo
-from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.value_functions import holds_only_tensors, options
 from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Seq, Value
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
@@ -16,7 +16,6 @@ from graphdoctor.static.regions.data_transforms import FILLING, draws
 from graphdoctor.static.regions.definitions import defined
 from graphdoctor.static.regions.offered import (
     has_forward,
-    holds_tensors,
     is_of_tensors,
     is_sure_tensor,
     public_functions,
@@ -71,7 +70,7 @@ def _gives_tensors(interpreter: Interpreter, info: FunctionInfo) -> bool:
         return False
     promised = options(arguments.annotated_value(interpreter, info, returns.annotation))
     parts = [part for o in promised for part in ((o.items or (o.element,)) if isinstance(o, Seq) else (o,))]
-    return any(map(is_sure_tensor, parts)) and all(map(holds_tensors, parts))
+    return any(map(is_sure_tensor, parts)) and all(map(holds_only_tensors, parts))
 
 
 def _takes_tensors(interpreter: Interpreter, info: FunctionInfo, annotation: cst.Annotation | None) -> bool:
@@ -79,7 +78,7 @@ def _takes_tensors(interpreter: Interpreter, info: FunctionInfo, annotation: cst
     if annotation is None or is_of_tensors(interpreter, info, annotation):
         return annotation is not None
     promised = options(arguments.annotated_value(interpreter, info, annotation.annotation))
-    return all(isinstance(option, Seq) and holds_tensors(option) for option in promised)
+    return all(isinstance(option, Seq) and holds_only_tensors(option) for option in promised)
 
 
 def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:

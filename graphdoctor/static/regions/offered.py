@@ -18,7 +18,7 @@ from graphdoctor.static.domain.torch_tables import (
     TRACKERS,
     within,
 )
-from graphdoctor.static.domain.value_functions import options, tensor_of
+from graphdoctor.static.domain.value_functions import holds_only_tensors, options, tensor_of
 from graphdoctor.static.domain.values import (
     NONE,
     UNKNOWN,
@@ -387,18 +387,8 @@ def _sure_tensors(interpreter: Interpreter, function: Function) -> set[str]:
         name: (*options(value), *(value.items or ())) if isinstance(value, Seq) else options(value)
         for name, value in assumed.items()
     }
-    return {
-        name
-        for name, found in parts.items()
-        if any(map(is_sure_tensor, found)) or (isinstance(assumed[name], Seq) and holds_tensors(assumed[name]))
-    }
-
-
-def holds_tensors(value: Value) -> bool:
-    """Whether a list or tuple holds tensors alone, also in lists."""
-    if isinstance(value, Seq):
-        return all(holds_tensors(each) for part in value.items or (value.element,) for each in options(part))
-    return isinstance(value, Tensor)
+    lists = {name for name, value in assumed.items() if isinstance(value, Seq) and holds_only_tensors(value)}
+    return lists | {name for name, found in parts.items() if any(map(is_sure_tensor, found))}
 
 
 def is_sure_tensor(value: Value) -> bool:
