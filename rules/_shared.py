@@ -58,12 +58,14 @@ def certainty(event: Event, value: Value | None = None) -> Confidence:
     return "certain" if known and not event.site.conditional else "likely"
 
 
-#: Functions and methods that warn of what should not be.
-WARN = frozenset({"warn", "warning", "warning_once", "warn_explicit", "rank_zero_warn"})
+#: Functions and methods that tell of what should not be.
+WARN = frozenset(
+    {"warn", "warning", "warning_once", "warn_explicit", "rank_zero_warn", "error", "exception", "critical"}
+)
 
 
 def certainty_of_message(event: Call) -> Confidence:
-    """As ``certainty``, but for a warning behind a test, which says what should not be so: nothing shows that it is."""
+    """As ``certainty``, but nothing shows that a warning or error behind a test is told: it says what should not be."""
     warns = event.qualname.rpartition(".")[2] in WARN
     return "possible" if warns and event.site.conditional else certainty(event)
 

@@ -69,6 +69,7 @@ def _lines(call: str, tmp_path: Path) -> list[int]:
         ("warnings.warn('no axis')", "possible"),
         ("logger.warning('no axis')", "possible"),
         ("logger.warning_once('no axis')", "possible"),
+        ("logger.error('no axis')", "possible"),
         ("warnings.simplefilter('ignore')", "likely"),
         ("logger.info('no axis')", "likely"),
     ],
