@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import PurePath
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import conjuncts
 from graphdoctor.model.consequence import SPLIT, Block, Consequence
 from graphdoctor.model.findings import Confidence
 from graphdoctor.static.domain.events import Call, Event, Truth
@@ -57,39 +56,6 @@ def certainty(event: Event, value: Value | None = None) -> Confidence:
     """``certain`` when the line is reached by every trace and ``value`` is known to be tensor data, else ``likely``."""
     known = value is None or all(isinstance(o, Tensor) and o.is_known for o in options(value))
     return "certain" if known and not event.site.conditional else "likely"
-
-
-#: Functions and methods that warn of what should not be.
-WARN = frozenset({"warn", "warning", "warning_once", "warn_explicit", "rank_zero_warn"})
-
-
-def certainty_of_message(event: Call) -> Confidence:
-    """As ``certainty``, but for a warning behind a test, which says what should not be so: nothing shows that it is.
-
-    That an argument is missing which may be left out (``if mask is None:``) is what a plain call has.
-    """
-    warns = event.qualname.rpartition(".")[2] in WARN
-    return "possible" if warns and event.site.conditional and not _lacks_optional(event) else certainty(event)
-
-
-def _lacks_optional(event: Call) -> bool:
-    """Whether ``event`` is only behind tests that find an argument missing which is None by default."""
-    function = function_named(event)
-    if function is None:
-        return False
-    params = [*function.params.params, *function.params.kwonly_params]
-    optional = {p.name.value for p in params if isinstance(p.default, cst.Name) and p.default.value == "None"}
-    around = [each for each in find(function.body, cst.If) if any(node is event.node for node in walk(each.body))]
-    return bool(around) and all(any(_finds_missing(part, optional) for part in conjuncts(b.test)) for b in around)
-
-
-def _finds_missing(test: cst.BaseExpression, optional: Container[str]) -> bool:
-    """``mask is None`` for one of the names in ``optional``."""
-    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(test.left, cst.Name):
-        return False
-    (part,) = test.comparisons
-    is_none = isinstance(part.comparator, cst.Name) and part.comparator.value == "None"
-    return is_none and isinstance(part.operator, cst.Is) and test.left.value in optional
 
 
 def takes_tensor(event: Call, operand: Value) -> bool:

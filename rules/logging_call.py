@@ -6,7 +6,7 @@ accelerate, which are the same objects; `loguru.logger` and `absl.logging`.
 
 Why: Dynamo does not trace loggers. Each call splits the graph whether or not a line is written. A warning
 behind a test is only possible, since nothing shows that it is issued, unless the test finds an argument missing
-that is None by default.
+that is None by default, or the block also does the work of a case.
 
 Fix: Guard the call with `if not torch.compiler.is_compiling():`, or log in the code that calls the model.
 Make the logger at module level.
@@ -25,7 +25,8 @@ from graphdoctor.static.domain.events import Call, GetAttr
 from graphdoctor.static.domain.values import ExternalObject
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, certainty_of_message, code, consequence
+from ._message import certainty_of_message
+from ._shared import certainty, code, consequence
 
 CODE = "GD103"
 NAME = "logging-call"

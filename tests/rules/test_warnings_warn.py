@@ -69,6 +69,7 @@ def _lines(call: str, tmp_path: Path) -> list[int]:
         ("warnings.warn('no axis')", "possible"),
         ("logger.warning('no axis')", "possible"),
         ("logger.warning_once('no axis')", "possible"),
+        ("logger.error('no axis')", "possible"),
         ("warnings.simplefilter('ignore')", "likely"),
         ("logger.info('no axis')", "likely"),
     ],
@@ -98,4 +99,19 @@ def test_a_plain_call_lacks_what_may_be_left_out(test: str, confidence: str, tmp
     head = "import warnings\n\nimport torch\n\n\n@torch.compile\ndef f(x, scale, quiet=False, mask=None):\n"
     file = tmp_path / "model.py"
     file.write_text(f"{head}    if {test}:\n        warnings.warn('all rows count')\n    return x * 2\n")
+    assert [finding.confidence for finding in analyse([(file, "model.py")]).findings] == [confidence]
+
+
+@pytest.mark.parametrize(
+    ("block", "confidence"),
+    [
+        ("x = torch.relu(x)\n        warnings.warn('padded')", "likely"),
+        ("size = 'x'.join(map_of)\n        warnings.warn(size.format(len(size)))\n        late = True", "possible"),
+        ("if x.ndim > 2:\n            warnings.warn('long')\n        x = torch.relu(x)", "possible"),
+    ],
+)
+def test_a_block_that_also_does_the_work_of_a_case_runs(block: str, confidence: str, tmp_path: Path) -> None:
+    head = "import warnings\n\nimport torch\n\nmap_of = ['a']\n\n\n@torch.compile\ndef f(x):\n"
+    file = tmp_path / "model.py"
+    file.write_text(f"{head}    if x.shape[0] > 3:\n        {block}\n    return x * 2\n")
     assert [finding.confidence for finding in analyse([(file, "model.py")]).findings] == [confidence]

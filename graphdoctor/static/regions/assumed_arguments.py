@@ -24,9 +24,15 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.argument_inference import described, described_as_numbers, keyed, unpacked, uses_of
+from graphdoctor.static.regions.argument_inference import (
+    described,
+    described_as_numbers,
+    keyed,
+    unpacked,
+    uses_of,
+)
 from graphdoctor.static.regions.definitions import annotation_of
-from graphdoctor.static.regions.flags import items_only_asked, option_tables
+from graphdoctor.static.regions.flags import items_only_asked, keyed_items, option_tables
 from graphdoctor.static.regions.passed_on import passed_on
 
 
@@ -66,11 +72,13 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
             found |= {n: UNKNOWN for n in option_tables(info.body) if _is_by_custom(found.get(n, UNKNOWN))}
         # What comes behind the batch may be a table of options.
         flags = items_only_asked(info.body) if mappings & set(names[1:]) else set[tuple[str, str]]()
+        inner = keyed_items(info.body, mappings) if mappings else set[tuple[str, str]]()
         for name in mappings & found.keys():
             if _is_by_custom(found[name]):
-                # By custom a batch holds tensors.
-                items = tuple((key, UNKNOWN) for owner, key in sorted(flags) if owner == name != names[0])
-                found[name] = Mapping(items, found[name])
+                # By custom a batch holds tensors, and mappings of them.
+                items: dict[str, Value] = {key: UNKNOWN for owner, key in sorted(flags) if owner == name != names[0]}
+                items |= {key: Mapping((), found[name]) for owner, key in sorted(inner) if owner == name}
+                found[name] = Mapping(tuple(items.items()), found[name])
     if any(type(value) is Unknown for value in found.values()):
         found |= {n: _tuple_of(parts) for n, parts in unpacked(info.body).items() if type(found.get(n)) is Unknown}
     return found
@@ -143,8 +151,8 @@ _NO_NUMBERS = {Tensor, Unknown, type(None)}
 _NOT_TENSORS = words(
     """
     config mode kwargs args idx name step batch_idx layer_idx size shape shapes epoch epochs current_epoch cur_epoch
-    max_epochs global_step current_step cur_step total_steps max_steps iteration iterations max_len max_length seed
-    verbose
+    max_epochs global_step current_step cur_step total_steps max_steps it iter itr iteration iterations max_len
+    max_length seed verbose
     """
 )
 #: Counts, and flags.

@@ -33,8 +33,16 @@ _DATA_MODULE = "LightningDataModule"
 
 
 def is_around_a_model(interpreter: Interpreter, made: Instance) -> bool:
-    """Whether the module ``made``, which no other holds, prepares samples for a model or shows its results."""
-    return _is_data_transform(interpreter, made) or _works_on_files(interpreter, made)
+    """Whether the module ``made``, which no other holds, prepares samples for a model, shows its results, or takes the
+    model itself: ``average(model)``.
+    """
+    return _is_data_transform(interpreter, made) or _works_on_files(interpreter, made) or _takes_a_model(made.info)
+
+
+def _takes_a_model(info: ClassInfo) -> bool:
+    forward = info.lookup("forward")
+    params = parameters(forward.info.node.params)[1:] if isinstance(forward, Function) else []
+    return [param.name.value for param in params] == ["model"]
 
 
 def _is_data_transform(interpreter: Interpreter, made: Instance) -> bool:

@@ -1,4 +1,5 @@
-"""Names that conditions ask for and nothing else reads, as flags and modes are; and counters, tested by ``%``."""
+"""Names that conditions ask for and nothing else reads, as flags and modes are; counters, tested by ``%``; and items
+of mappings."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)
 _COMPARES = (cst.Equal, cst.NotEqual, cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual)
@@ -84,6 +85,16 @@ def _parts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield test.left
     else:
         yield test
+
+
+def keyed_items(body: cst.BaseSuite | cst.BaseExpression, mappings: set[str]) -> set[tuple[str, str]]:
+    """The items of names that are ``mappings`` themselves: ``("sample", "meta")`` of ``meta = sample["meta"]``."""
+    found: set[tuple[str, str]] = set()
+    for node in find(body, cst.Assign):
+        target, item = node.targets[0].target, text_item(node.value) if type(node.value) is cst.Subscript else None
+        if item is not None and type(target) is cst.Name and target.value in mappings:
+            found.add(item)
+    return found
 
 
 def text_item(node: cst.Subscript) -> tuple[str, str] | None:

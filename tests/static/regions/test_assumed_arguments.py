@@ -29,13 +29,21 @@ def asked(found) -> int:
         "a = batch['mask'] if batch else 2",
         "a = batch[0]['flip'] or 2",
         "a = [each['shape'] == batch[0]['shape'] or 1 for each in batch]",
+        "meta = batch['meta']; a = 1 if meta and 'boxes' in meta else 2",
     ],
 )
 def test_a_batch_with_texts_as_keys_is_no_tensor(events, statement) -> None:
     assert asked(events(NET.format(statement=statement))) == 0
 
 
-@pytest.mark.parametrize("statement", ["a = 1 if batch['mask'] > 0 else 2", "a = 1 if batch[0] > 0 else 2"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "a = 1 if batch['mask'] > 0 else 2",
+        "a = 1 if batch[0] > 0 else 2",
+        "meta = batch['meta']; a = 1 if meta['mask'] > 0 else 2",
+    ],
+)
 def test_what_it_holds_is_assumed_to_be_tensors(events, statement) -> None:
     assert asked(events(NET.format(statement=statement))) == 1
 
@@ -175,3 +183,15 @@ def test_what_a_docstring_calls_a_flag_is_no_tensor(events, declared, tested) ->
                 return self._loss(x, self._target(x, is_real))
     """)
     assert len([e for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)]) == tested
+
+
+@pytest.mark.parametrize(("name", "count"), [("it", 0), ("iter", 0), ("item", 1)])
+def test_a_number_of_an_iteration_is_no_tensor(events, name, count) -> None:
+    source = f"""
+        import torch
+
+        class Loss(torch.nn.Module):
+            def forward(self, x, {name}):
+                return x if {name} < 10 else x * {name}
+    """
+    assert asked(events(source)) == count

@@ -202,3 +202,22 @@ def test_what_opens_files_and_makes_no_layer_is_around_a_model(events, held, rea
             return self.held(picture)
     """
     assert functions(events(source)) == entered
+
+
+@pytest.mark.parametrize(("params", "entered"), [("model", []), ("model, x", ["Average.forward"])])
+def test_what_takes_a_model_alone_is_around_it(events, params, entered):
+    source = f"""
+    import torch
+    import torch.nn as nn
+
+    class Average(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("updates", torch.tensor(0))
+
+        def forward(self, {params}):
+            if self.updates >= 0:
+                self.updates += 1
+            return model
+    """
+    assert functions(events(source)) == entered
