@@ -43,8 +43,6 @@ class Samples:
         original = local_functions.original_of(original)
         module = _module(original)
         named = type(module) if module is not None else original
-        owner = module if module is not None else getattr(original, "__self__", None)
-        training = owner.training if isinstance(owner, nn.Module) else False
         name = str(getattr(named, "__qualname__", "")).replace("<locals>.", "")
         note = {"name": name, "module": getattr(named, "__module__", "")}
         note |= {"rank": os.environ.get("RANK", "0"), "main": _main_name(), "folders": _added_folders()}
@@ -63,11 +61,17 @@ class Samples:
                 raise ValueError(f"its tensors take {size >> 20:,} MiB, more than {self._limit >> 20:,} MiB")
             with torch.no_grad():
                 torch.save(content, file, pickle_module=local_functions)
-            self._trace_file.note("graphdoctor_sample", {**note, "file": file.name, "training": training})
+            self._trace_file.note("graphdoctor_sample", {**note, "file": file.name, "training": in_training(original)})
         except Exception as error:
             file.unlink(missing_ok=True)
             reason = str(error).partition("\n")[0]
             self._trace_file.note("graphdoctor_sample", {**note, "problem": reason})
+
+
+def in_training(original: Any) -> bool:
+    """Whether the module that is called, or whose method is, is in train mode."""
+    owner = getattr(original, "__self__", original)
+    return isinstance(owner, nn.Module) and owner.training
 
 
 def _module(original: Any) -> nn.Module | None:

@@ -213,6 +213,27 @@ if __name__ == "__main__":
     torch.compile(nn.Sequential(Layer()), backend="eager")(torch.rand(3))
 """
 
+BOTH_MODES = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x):
+        x = x + 1
+        if not self.training:
+            return x * 3 if x.sum() > 0 else x
+        for part in range(2):
+            torch._dynamo.graph_break()
+            if x.max() > 9:
+                x = x * 2
+        return x
+
+net = torch.compile(Net(), backend="eager")
+net(torch.rand(3))
+net.eval()
+net(torch.rand(3))
+"""
+
 
 def project(folder: Path, text: str) -> None:
     (folder / "train.py").write_text(text)
@@ -343,6 +364,22 @@ def test_globals_that_the_model_reads_are_saved(graphdoctor: Command, tmp_path: 
     options = ["--verify", "--output-format", "json", "--output", str(file)]
     found = report(graphdoctor("run", *options, "train.py", cwd=tmp_path), file)
     assert [finding["fix"]["verified"] for finding in found["findings"]] == [True], found["notes"]
+
+
+def test_the_first_call_in_each_mode_is_saved(graphdoctor: Command, tmp_path: Path) -> None:
+    text = TWO.replace("if x.sum() > 0:", "if not self.training and x.sum() > 0:")
+    project(tmp_path, f"{text}second.eval()\nsecond(torch.rand(3))\n")
+    done = graphdoctor("run", "--verify", "train.py", cwd=tmp_path)
+    assert "note: fixes verified on the saved first call of Second in eval mode\n" in done.stderr
+    assert "graphdoctor fix first_call_3.py` writes" in done.stderr
+
+
+def test_fixes_behind_a_break_are_proved_on_the_call_that_runs_them(graphdoctor: Command, tmp_path: Path) -> None:
+    """A line of eval mode, and one that a break without a fix hides in train mode."""
+    project(tmp_path, BOTH_MODES)
+    done = graphdoctor("run", "--verify", "--output-format", "json", "train.py", cwd=tmp_path)
+    fixes = [finding["fix"] for finding in json.loads(done.stderr)["findings"] if finding["rule"] == "GD201"]
+    assert [fix["verified"] for fix in fixes] == [True, True]
 
 
 def test_call_that_cannot_be_saved_is_told(graphdoctor: Command, tmp_path: Path) -> None:
