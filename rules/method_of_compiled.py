@@ -12,13 +12,14 @@ the uncompiled one: 0 frames are compiled, and there is no message.
 
 Fix: Compile in place, `model.compile()` or `model.forward = torch.compile(model.forward)`; then every call of the
 model is compiled, also from its own methods. To compile the method itself: `net.encode =
-torch.compile(net.encode)`.
+torch.compile(net.encode)`; but where it calls a layer in a loop, as samplers do, compile the layer:
+`diffusion.unet.compile()`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 import libcst as cst
 
@@ -253,7 +254,8 @@ def check_use(event: Use) -> Hit | None:
         found = found or _calls_itself(model, "generate")
     else:
         found = _calls_itself(model, step.name[1:])
-    if not found and (_runs_layers(event, model, step.name[1:]) or _is_all_that_is_called(event, model)):
+    layers = () if found else _layers_run(event, model, step.name[1:])
+    if not found and (layers or _is_all_that_is_called(event, model)):
         # Maybe only calls of the model were meant to be compiled.
         found, severity = True, "warning"
     # A flag that turns compiling on says nothing of when the method is called.
@@ -263,6 +265,9 @@ def check_use(event: Use) -> Hit | None:
     advice = "compile in place: `model.compile()`"
     if severity == "warning":
         advice = f"compile the method too: `model.{method} = torch.compile(model.{method})`"
+        if repeated := _repeated(model, method, layers):
+            name = f"model.{repeated.removeprefix('self.')}"
+            advice = f"compile what it calls in its loop, which compiling `{method}` would unroll: `{name}.compile()`"
     return sure and Hit(event, words, advice, sure, severity=severity)
 
 
@@ -374,13 +379,22 @@ def _calls_itself(tracked: TrackedObject, name: str) -> bool:
     return any(_called(node) in ("self", "self.forward") for node in _reached(tracked, name))
 
 
-def _runs_layers(event: Use, tracked: TrackedObject, name: str) -> bool:
-    """Whether the method, or another that it reaches, calls modules that the object holds, none of them compiled."""
+def _layers_run(event: Use, tracked: TrackedObject, name: str) -> tuple[str, ...]:
+    """The modules that the object holds, none of them compiled, which the method, or another that it reaches, calls."""
     parts = event.parts(tracked)
     layers = {f"self.{key}" for key, part in parts.items() if is_module(part)}
     if not layers or any(_is_compiled(part) for part in parts.values()):
-        return False
-    return any(_called(node) in layers for node in _reached(tracked, name))
+        return ()
+    return tuple(dict.fromkeys(called for node in _reached(tracked, name) if (called := _called(node)) in layers))
+
+
+def _repeated(tracked: TrackedObject, name: str, layers: Sequence[str]) -> str:
+    """The one module of ``layers`` that is called in each round of a loop of the method, also by other methods."""
+    loops = [node for node in _reached(tracked, name) if isinstance(node, (cst.For, cst.While))]
+    own = {_called(node) for loop in loops for node in walk(loop.body)}
+    for method in [called.removeprefix("self.") for called in own if called.startswith("self.")]:
+        own |= {_called(node) for node in _reached(tracked, method)}
+    return layers[0] if len(layers) == 1 and layers[0] in own else ""
 
 
 def _reached(tracked: TrackedObject, name: str) -> Iterator[cst.CSTNode]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, PythonValue, Value
@@ -136,8 +137,9 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     given = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "is_causal"]
     if not given or not (isinstance(given[0], cst.Name) or _compares(given[0])):
         return Refusal("The argument is neither a name nor a comparison.")
-    edit = editor.replace(given[0], f"True if {editor.code(given[0])} else False")
-    return FixPlan((edit,), "safe", "The same bool, decided in Python: one graph for each answer.")
+    end = editor.location(given[0]).end_line, editor.location(given[0]).end_column
+    edits = editor.insert_before(given[0], "True if "), Edit(editor.path, end, end, " else False")
+    return FixPlan(edits, "safe", "The same bool, decided in Python: one graph for each answer.")
 
 
 def _compares(value: cst.BaseExpression) -> bool:

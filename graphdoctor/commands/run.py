@@ -50,6 +50,10 @@ Exit codes:
   2  wrong usage, or the program cannot be started
 """
 
+#: What argparse and click end with.
+_WRONG_USAGE = 2
+_EXAMPLE = "graphdoctor run --verify train.py"
+
 
 def _modules(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
     """The callback of ``--compile``: another option, or the script, is no class."""
@@ -144,6 +148,9 @@ def run(
         raise OneLine(str(error)) from None
     except NothingRecorded as error:
         complain(str(error))
+        if error.exit_code == _WRONG_USAGE and (behind := _options_behind(context.command, program)):
+            names = " and ".join(dict.fromkeys(behind))
+            complain(f"{names} went to {program[0]}; what is for graphdoctor stands before it: {_EXAMPLE}")
         if error.missing:
             complain(error.missing)
         elif program[0].endswith(".py"):
@@ -161,6 +168,12 @@ def run(
     write_reports(diagnosis, reports)
     code = CLEAN if exit_zero else judge(diagnosis, fail_on, max_breaks)
     context.exit(ended.exit_code or code)
+
+
+def _options_behind(command: click.Command, program: tuple[str, ...]) -> list[str]:
+    """The options of this command that stand behind the program, which gets them."""
+    own = {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
+    return [part for part in (each.partition("=")[0] for each in program[1:]) if part in own]
 
 
 def _ran(

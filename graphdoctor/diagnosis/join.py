@@ -89,13 +89,13 @@ def join(
         return tuple(findings)
     found = sites(runs)
     raising = {(run.raised_at.path, run.raised_at.line) for run in runs if run.raised_at and run.fails_compiled}
-    index = _by_path(findings)
+    index, functions = _by_path(findings), _functions_of_torch(rules)
     seen: dict[int, list[Site]] = {}
     #: How many of them the calls of the sample have, which the verdict counts.
     places: Counter[int] = Counter()
     extra: list[Finding] = []
     for number, site in enumerate(all_sites(runs)):
-        match = _match(site.first, index, texts)
+        match = _match(site.first, _explaining(site.first, index, functions), texts)
         if match is None:
             finding = unexpected.of(site, rules, raises=(site.first.path, site.first.line) in raising)
             with_others = replace(finding, fact=f"{finding.fact} (only in calls with other inputs)")
@@ -121,6 +121,25 @@ def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     return index
 
 
+def _functions_of_torch(rules: Mapping[str, RuleText]) -> dict[str, set[str]]:
+    """The functions of torch, by the rule that knows why the graph ends in them."""
+    functions: dict[str, set[str]] = {}
+    for owned, text in rules.items():
+        if not owned.startswith("GB"):
+            functions.setdefault(text.code, set()).add(owned)
+    return functions
+
+
+def _explaining(
+    brk: Break, index: dict[str, list[Finding]], functions: Mapping[str, set[str]]
+) -> dict[str, list[Finding]]:
+    """``index`` without what is about other functions of torch than the one in which the graph ends."""
+    within = unexpected.in_torch(brk)
+    others = {rule for rule, known in functions.items() if within is not None and within.function not in known}
+    here = [f for f in index.get(brk.path, ()) if f.rule not in others]
+    return {**index, brk.path: here} if others else index
+
+
 def _match(brk: Break, index: Mapping[str, Sequence[Finding]], texts: Mapping[str, str]) -> Finding | None:
     """The finding that explains ``brk``: around it; else, where the rule expects its id, on its line or at a caller.
 
@@ -128,11 +147,16 @@ def _match(brk: Break, index: Mapping[str, Sequence[Finding]], texts: Mapping[st
     on a line above it.
     """
     here = [f for f in index.get(brk.path, ()) if _may_break(f, brk) and _contains(f.location, brk.line, brk.column)]
-    if here:
-        return min(here, key=lambda f: _distance(f, brk))
     beside = [
         f for f in index.get(brk.path, ()) if brk.gb_id in f.gb_ids and _contains(f.location, brk.line, column=None)
     ]
+    # A condition in an argument: the call around it has a cause of its own.
+    inner = [
+        f for f in beside if brk.column is not None and (brk.line, brk.column) < (f.location.line, f.location.column)
+    ]
+    if here and (not inner or any(_expects(f, brk) for f in here)):
+        return min(here, key=lambda f: _distance(f, brk))
+    beside = inner if here else beside
     below = tests_below(texts.get(brk.path, ""), brk.line) if brk.gb_id is not None and not beside else ()
     beside = beside or [
         f
@@ -185,10 +209,14 @@ def _contains(place: Location, line: int, column: int | None) -> bool:
     return (place.line, place.column) <= (line, column) < (place.end_line, place.end_column)
 
 
+def _expects(finding: Finding, brk: Break) -> bool:
+    return brk.gb_id is None or brk.gb_id in HIDING or brk.gb_id in finding.gb_ids
+
+
 def _distance(finding: Finding, brk: Break) -> tuple[bool, bool, int, int, bool]:
     """Smaller is nearer: expected id where there are no columns, exact start, smallest range, expected id."""
     place = finding.location
-    expected = brk.gb_id is None or brk.gb_id in HIDING or brk.gb_id in finding.gb_ids
+    expected = _expects(finding, brk)
     exact = brk.column is not None and (place.line, place.column) == (brk.line, brk.column)
     size = (place.end_line - place.line, place.end_column - place.column)
     return (brk.column is None and not expected, not exact, *size, not expected)

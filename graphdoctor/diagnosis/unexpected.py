@@ -38,15 +38,21 @@ class RuleText:
     suggestion: str
 
 
+#: The break is the warning itself.
+_WARNS = "Change what torch warns about there, as the warning says that the code prints without compiling."
+
+
 def of(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
     """The finding for a break that the static pass did not expect; ``raises``: it ended a run that passes in eager."""
     brk = site.first
-    in_torch = _in_torch(brk)
-    known = rules.get(in_torch.function) if in_torch is not None else None
+    called = in_torch(brk)
+    known = rules.get(called.function) if called is not None else None
     rule = known or rules.get(brk.gb_id or "", RuleText("GD000", "graph-break", "", ""))
     severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
     column = brk.column if brk.column is not None else 1
     hint = brk.hints[0] if brk.hints and known is None else rule.suggestion
+    if called is not None and known is None and brk.reason.startswith("`warn` "):
+        hint = _WARNS
     lost = "The graph is split here, and what is left is compiled and launched on its own."
     if site.whole_frame:
         part = "rest of the" if site.rest else "whole"
@@ -75,7 +81,7 @@ def of(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
 
 def inside(brk: Break) -> str:
     """Where in a library it happened, when the line of the finding is only the user's way in."""
-    if (called := _in_torch(brk)) is not None:
+    if (called := in_torch(brk)) is not None:
         return f", in `{called.function}` of torch ({without_site(called.path)}:{called.line})"
     inner = brk.stack[-1] if brk.stack else None
     if inner is None or (inner.path, inner.line) == (brk.path, brk.line) or brk.owner == "own":
@@ -84,7 +90,7 @@ def inside(brk: Break) -> str:
     return f" (at {without_site(inner.path)}:{inner.line}{condition})"
 
 
-def _in_torch(brk: Break) -> Frame | None:
+def in_torch(brk: Break) -> Frame | None:
     """Where torch's own code broke, which the user's line calls. What Dynamo runs in place of a builtin is no such."""
     inner = brk.stack[-1] if brk.stack else None
     if inner is None or brk.owner != "own":

@@ -75,3 +75,11 @@ def may_be_written(finding: Finding, unsafe: bool, owner: Owner | None = "own") 
     if finding.fix is None or not is_offered(finding, owner):
         return False
     return unsafe or label(finding.fix) != "unsafe"
+
+
+def needs_advice(finding: Finding) -> bool:
+    """Whether the suggestion of the rule is to be weighed: against no fix, one that nobody tried, or a mere setting."""
+    fix = finding.fix
+    if fix is None or not is_offered(finding, owner=None):
+        return True
+    return label(fix) == "unsafe" and (not fix.doubts or sets_for_process(fix))

@@ -67,8 +67,13 @@ def write_samples(
     """
     saved: list[Saved] = []
     notes = []
-    for note, program in calls(processes):
+    found = calls(processes)
+    modes = {(note.get("name"), bool(note.get("training"))) for note, _program in found if "file" in note}
+    for note, program in found:
         name = str(note.get("name") or "a function")
+        training = bool(note.get("training"))
+        if (note.get("name"), not training) in modes:
+            name += " in train mode" if training else " in eval mode"
         if "file" not in note:
             notes.append(f"the call of {name} was not saved: {note.get('problem')}")
             continue
@@ -76,7 +81,7 @@ def write_samples(
         shutil.copyfile(folder / Path(str(note["file"])).name, file.with_suffix(".pt"))
         write(str(file), _text(file, name, note, program))
         as_named = file.name if file.is_relative_to(folder) else str(file)
-        saved.append(Saved(file, name, bool(note.get("training")), as_named))
+        saved.append(Saved(file, name, training, as_named))
         notes.append(f"saved: the first call of {name} in {file}; `graphdoctor scan {file}` runs it")
     if not saved and not notes:
         notes.append("nothing was saved: no compiled function was called")

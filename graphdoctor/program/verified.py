@@ -14,6 +14,7 @@ from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.diagnosis.with_fixes import with_fixes
 from graphdoctor.dynamic.parent import device_choice, runner
 from graphdoctor.dynamic.parent.protocol import RunRequest
+from graphdoctor.fixes.verification.grading import NOT_RUN
 from graphdoctor.fixes.verification.verify import verify
 from graphdoctor.lint import catalog
 from graphdoctor.model.findings import Diagnosis, Finding, Summary
@@ -44,7 +45,9 @@ def verified(
     with temporary as folder, runner.Server() as server:
         runs = _Runs(diagnosis, calls, timeout, Path(folder), progress, server)
         try:
-            while call := runs.best([f for f in fixable if not any(f.fingerprint in p.broke for p in proofs)]):
+            while call := runs.best([f for f in fixable if not any(f.fingerprint in p.broke for p in proofs)]) or (
+                runs.another() if _not_run(proofs) else None
+            ):
                 if failed := next((run for run in call.runs if run.outcome != "ok"), None):
                     reason = f"the saved call of {call.saved.name} fails: {failed.detail or failed.outcome}"
                     diagnosis = _noted(diagnosis, f"fixes not verified: {reason}")
@@ -122,6 +125,18 @@ class _Runs:
             self._given.append(best.saved)
         return best
 
+    def another(self) -> _Call | None:
+        """A call that it has not given yet and that breaks: behind its breaks are lines that other calls do not run.
+
+        Raises NotStarted.
+        """
+        for saved in (each for each in self._calls if each not in self._given):
+            call = self._run(saved)
+            self._given.append(saved)
+            if any(run.breaks for run in call.runs):
+                return call
+        return None
+
     def without_others(self, call: _Call, findings: Sequence[Finding]) -> list[Finding]:
         """``findings`` as they are in ``call``, without the fixes of those that break in other calls only."""
         others = [_as_in(one.runs, self._findings) for one in self._ran.values() if one is not call]
@@ -149,6 +164,13 @@ class _Runs:
         request, found = device_choice.run(request, self._progress, self._server)
         self._ran[saved] = _Call(saved, request, tuple(found.runs))
         return self._ran[saved]
+
+
+def _not_run(proofs: Sequence[OnCall]) -> bool:
+    """Whether there is a fix whose line ran in none of the calls."""
+    each = zip(*(proof.result.findings for proof in proofs), strict=True)
+    fixes = ([found.fix for found in one if found.fix is not None] for one in each)
+    return any(one and all(NOT_RUN in fix.doubts for fix in one) for one in fixes)
 
 
 def _broke(finding: Finding) -> bool:

@@ -1,6 +1,6 @@
-"""What is done at the calls of compiled functions: their number is counted, and the first arguments are saved.
+"""What is done at the calls of compiled functions: their number is counted, and the first calls are saved.
 
-Only on request: by default, calls are not wrapped.
+Only on request: by default, calls are not wrapped. What has a train and an eval mode has a first call in each.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from graphdoctor.recorder.samples import Samples
+from graphdoctor.recorder.samples import Samples, in_training
 from graphdoctor.recorder.settings import Settings
 from graphdoctor.recorder.trace_file import TraceFile
 
@@ -33,6 +33,7 @@ class Watch:
         self._samples = samples
         self._original = original
         self._calls = 0
+        self._saved: set[bool] = set()
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises StepsDone where there were enough calls. The last step is whole by then, with its backward pass."""
@@ -40,7 +41,8 @@ class Watch:
         if self._steps and self._calls > self._steps:
             self._trace_file.note("graphdoctor_steps_done", {"steps": self._steps})
             raise StepsDone
-        if self._samples is not None and self._calls == 1:
+        if self._samples is not None and (mode := in_training(self._original)) not in self._saved:
+            self._saved.add(mode)
             self._samples.save(self._original, args, kwargs)
 
 

@@ -7,7 +7,7 @@ import linecache
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 _KINDS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -16,21 +16,41 @@ _KINDS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast
 changes: list[Callable[[ast.Module, str], ast.Module]] = []
 
 
+class _Loader:
+    """Gives all code of a script, as the loaders of imported modules do of theirs."""
+
+    def __init__(self, script: Path) -> None:
+        self._script = script
+
+    def get_code(self, _name: str) -> CodeType:
+        return _compiled(_tree(self._script), self._script)
+
+
 def definitions(script: Path, name: str) -> ModuleType:
     """The module, called ``name`` or as the file is."""
-    # What is verified is a changed text, which is in linecache and not in the file.
-    tree = ast.parse("".join(linecache.getlines(str(script))), str(script))
+    tree = _tree(script)
     of_torch = _names_of_torch(tree)
     tree.body = [each for each in tree.body if isinstance(each, _KINDS) or _is_setting(each, of_torch)]
-    for change in changes:
-        tree = change(tree, str(script))
     module = ModuleType(name or script.stem)
     module.__file__ = str(script)
     module.__package__ = name.rpartition(".")[0]
+    module.__loader__ = _Loader(script)  # type: ignore[assignment]
     if module.__name__ not in sys.modules:
         sys.modules[module.__name__] = module
-    exec(compile(ast.fix_missing_locations(tree), str(script), "exec", dont_inherit=True), vars(module))
+    exec(_compiled(tree, script), vars(module))
     return module
+
+
+def _tree(script: Path) -> ast.Module:
+    # What is verified is a changed text, which is in linecache and not in the file.
+    return ast.parse("".join(linecache.getlines(str(script))), str(script))
+
+
+def _compiled(tree: ast.Module, script: Path) -> CodeType:
+    for change in changes:
+        tree = change(tree, str(script))
+    code: CodeType = compile(ast.fix_missing_locations(tree), str(script), "exec", dont_inherit=True)
+    return code
 
 
 def _names_of_torch(tree: ast.Module) -> frozenset[str]:

@@ -1,23 +1,27 @@
-"""Saves the first call of each compiled function: the module, its arguments and the globals that it reads."""
+"""Saves the first calls of each compiled function: the module, its arguments and the globals that it reads."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 from torch import nn
 
-from graphdoctor.recorder import start
+from graphdoctor.recorder import local_functions, start
 from graphdoctor.recorder.trace_file import TraceFile
 
 #: Calls of one process that are saved.
 _MOST = 8
+#: Bytes of a global of the script that is neither simple nor a tensor or module.
+_MOST_OF_ANOTHER = 1 << 20
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
 
 
@@ -36,30 +40,38 @@ class Samples:
         if number >= _MOST:
             return
         file = self._folder / f"sample_{os.getpid()}_{number}.pt"
+        original = local_functions.original_of(original)
         module = _module(original)
         named = type(module) if module is not None else original
-        note = {"name": getattr(named, "__qualname__", ""), "module": getattr(named, "__module__", "")}
+        name = str(getattr(named, "__qualname__", "")).replace("<locals>.", "")
+        note = {"name": name, "module": getattr(named, "__module__", "")}
         note |= {"rank": os.environ.get("RANK", "0"), "main": _main_name(), "folders": _added_folders()}
         try:
+            read = _names_read(original)
             content = {
-                "function": module,
+                "function": module if module is not None else _without_a_name(original),
                 "name": (note["module"], note["name"]),
                 "args": args,
                 "kwargs": kwargs,
-                "globals": _globals(named),
+                "globals": _globals(read),
+                "apart": _pickled_apart(read),
             }
-            size = sum(t.numel() * t.element_size() for t in {id(t): t for t in _tensors(content)}.values())
+            size = sum(t.numel() * t.element_size() for t in {id(t): t for t in _tensors(content, set())}.values())
             if size > self._limit:
                 raise ValueError(f"its tensors take {size >> 20:,} MiB, more than {self._limit >> 20:,} MiB")
             with torch.no_grad():
-                torch.save(content, file)
-            self._trace_file.note(
-                "graphdoctor_sample", {**note, "file": file.name, "training": bool(module and module.training)}
-            )
+                torch.save(content, file, pickle_module=local_functions)
+            self._trace_file.note("graphdoctor_sample", {**note, "file": file.name, "training": in_training(original)})
         except Exception as error:
             file.unlink(missing_ok=True)
             reason = str(error).partition("\n")[0]
             self._trace_file.note("graphdoctor_sample", {**note, "problem": reason})
+
+
+def in_training(original: Any) -> bool:
+    """Whether the module that is called, or whose method is, is in train mode."""
+    owner = getattr(original, "__self__", original)
+    return isinstance(owner, nn.Module) and owner.training
 
 
 def _module(original: Any) -> nn.Module | None:
@@ -71,6 +83,12 @@ def _module(original: Any) -> nn.Module | None:
     if isinstance(owner, nn.parallel.DistributedDataParallel):
         owner = owner.module
     return owner if isinstance(owner, nn.Module) else None
+
+
+def _without_a_name(function: Any) -> Any:
+    """``function``, unless a module has it under its name, from where it is taken again."""
+    named = isinstance(function, FunctionType) and not local_functions.is_local(function)
+    return None if named else function
 
 
 def _main_name() -> str:
@@ -91,16 +109,27 @@ def _added_folders() -> dict[str, list[str]]:
     return found
 
 
-def _globals(named: Any) -> dict[str, Any]:
-    """What the code of the script reads from its globals: simple values, and all that ``named`` itself reads."""
-    main = sys.modules["__main__"]
-    scope = vars(main)
-    found = {name: value for name, value in scope.items() if not name.startswith("__") and _is_simple(value)}
-    if getattr(named, "__module__", "") == main.__name__ and isinstance(named, FunctionType):
-        for name in _names_read(named.__code__, scope):
-            value = scope.get(name)
-            if isinstance(value, (nn.Module, torch.Tensor)):
-                found[name] = value
+def _globals(read: set[str]) -> dict[str, Any]:
+    """Of the globals of the script: simple values, and modules and tensors under names that are ``read``."""
+    scope = vars(sys.modules["__main__"])
+    kept = {name: value for name, value in scope.items() if not name.startswith("__") and _is_simple(value)}
+    return kept | {name: scope[name] for name in read if isinstance(scope[name], (nn.Module, torch.Tensor))}
+
+
+def _pickled_apart(names: set[str]) -> dict[str, bytes]:
+    """Other values under these names, such as a logger or a configuration, each for itself: some cannot be pickled."""
+    scope = vars(sys.modules["__main__"])
+    found = {}
+    for name in names:
+        if _is_simple(scope[name]) or isinstance(
+            scope[name], (nn.Module, torch.Tensor, ModuleType, type, FunctionType)
+        ):
+            continue
+        with contextlib.suppress(Exception):
+            written = io.BytesIO()
+            local_functions.Pickler(written).dump(scope[name])
+            if written.tell() <= _MOST_OF_ANOTHER:
+                found[name] = written.getvalue()
     return found
 
 
@@ -112,30 +141,52 @@ def _is_simple(value: Any) -> bool:
     return type(value) in _SIMPLE
 
 
-def _names_read(code: CodeType, scope: dict[str, Any]) -> set[str]:
-    """The global names in ``code`` and in the functions of the script that it names."""
+def _names_read(original: Any) -> set[str]:
+    """The globals of the script that may be read when ``original`` is called: the names in its code, in the classes of
+    its modules, and in the functions and classes of the script that are named there."""
+    main = sys.modules["__main__"]
+    scope = vars(main)
+    owner = original.__self__ if isinstance(original, MethodType) else original
+    started = [type(each) for each in owner.modules()] if isinstance(owner, nn.Module) else [original]
+    pending = [code for each in started for code in _code(each, main.__name__)]
     names: set[str] = set()
-    pending = [code]
     while pending:
         current = pending.pop()
         pending += [constant for constant in current.co_consts if isinstance(constant, CodeType)]
         for name in set(current.co_names) - names:
             names.add(name)
-            function = scope.get(name)
-            if isinstance(function, FunctionType) and function.__module__ == scope["__name__"]:
-                pending.append(function.__code__)
-    return names
+            pending += _code(scope.get(name), main.__name__)
+    return names & scope.keys()
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+def _code(value: Any, module: str) -> list[CodeType]:
+    """That of a function of this module, or of the methods of a class of it, those of its bases in it too."""
+    if isinstance(value, FunctionType):
+        return [value.__code__] if value.__module__ == module else []
+    classes = [cls for cls in value.__mro__ if cls.__module__ == module] if isinstance(value, type) else []
+    return [code for cls in classes for method in vars(cls).values() for code in _code(_function(method), module)]
+
+
+def _function(member: Any) -> Any:
+    """The function in what a class holds."""
+    return getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+
+
+def _tensors(value: Any, functions: set[int]) -> Iterator[torch.Tensor]:
+    """Those in ``value``. ``functions`` are those that were looked into, since one may close over itself."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, nn.Module):
         yield from value.parameters()
         yield from value.buffers()
+    elif isinstance(value, MethodType):
+        yield from _tensors(value.__self__, functions)
+    elif isinstance(value, FunctionType) and id(value) not in functions:
+        functions.add(id(value))
+        yield from _tensors(local_functions.closed_over(value), functions)
     elif isinstance(value, dict):
         for part in value.values():
-            yield from _tensors(part)
+            yield from _tensors(part, functions)
     elif isinstance(value, (list, tuple)):
         for part in value:
-            yield from _tensors(part)
+            yield from _tensors(part, functions)

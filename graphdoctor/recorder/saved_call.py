@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,8 +39,9 @@ def load(
     main = definitions(script.resolve(), name) if script is not None else None
     with _as_main(main):
         saved = torch.load(file, map_location="cpu", weights_only=False)
+        others = dict(_others(saved["apart"])) if main is not None else {}
     if main is not None:
-        vars(main).update(saved["globals"])
+        vars(main).update(saved["globals"] | others)
     module, qualified = saved["name"]
     function = saved["function"] if saved["function"] is not None else _function(module, qualified, main)
     return function, saved["args"], saved["kwargs"]
@@ -49,6 +51,13 @@ def _search(folders: Sequence[Path], at: int) -> None:
     """Python looks for modules in ``folders``, too."""
     new = [str(folder.resolve()) for folder in folders]
     sys.path[at:at] = [folder for folder in new if folder not in sys.path]
+
+
+def _others(pickled: Mapping[str, bytes]) -> Iterator[tuple[str, Any]]:
+    """What can be made again of the other globals, such as a logger."""
+    for name, written in pickled.items():
+        with contextlib.suppress(Exception):
+            yield name, pickle.loads(written)
 
 
 @contextlib.contextmanager

@@ -164,11 +164,20 @@ def _first_of_all(
             return [_correct(failed)], repairs
         # What raises under torch.compile is a finding, which says more than that it is an error.
         return [replace(known, effect=_BEFORE_ALL)], [action for action in repairs if action is not known]
-    if not diagnosis.summary.uneven:
+    if not diagnosis.summary.uneven or _is_even_with_fixes(diagnosis):
         return [], repairs
     even = _even(diagnosis, repairs)
     # One place is named once: the ranks are even, too, where the break is gone.
     return [even], [action for action in repairs if not (action.finding and action.finding is even.finding)]
+
+
+def _is_even_with_fixes(diagnosis: Diagnosis) -> bool:
+    """Whether the ranks differ by one graph break, which the verified fixes remove."""
+    text, mended = diagnosis.summary.uneven, mends(diagnosis)
+    gone = [
+        f for f in diagnosis.findings if f.fingerprint in mended and text.startswith(f"{place(f.location)} breaks ")
+    ]
+    return bool(gone) and " other place" not in text
 
 
 def _even(diagnosis: Diagnosis, repairs: Iterable[Action]) -> Action:

@@ -328,12 +328,13 @@ def through_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
     writes = [shlex.join([*write, sample]) for sample in diagnosis.samples or [saved or _SAMPLE]]
     if saved:
         return "; ".join(writes)
-    # What follows is the program's, so the first one is meant.
+    # What follows the script is the program's, so the first one is meant.
     rest = words[2:]
     if "--verify" in rest:
         rest.remove("--verify")
+    script = next((number for number, word in enumerate(rest) if word.endswith(".py")), 0)
     save = ["graphdoctor", "run", "--save-sample", _SAMPLE]
-    return "; ".join([shlex.join([*save, *rest]), *writes])
+    return "; ".join([shlex.join([*save, *_without_outputs(rest[:script]), *rest[script:]]), *writes])
 
 
 def again(diagnosis: Diagnosis) -> str:

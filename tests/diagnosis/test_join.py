@@ -95,6 +95,14 @@ def test_a_jump_left_of_the_condition_needs_the_expected_id(build: Any) -> None:
     assert [f.status for f in joined] == ["static-only", "dynamic-only"]
 
 
+def test_a_condition_in_an_argument_is_not_the_cause_that_the_call_has(build: Any) -> None:
+    call = build.finding(column=5, end=(5, 40), rule="GD218", gb_ids=("GB0124",))
+    condition = build.finding(column=22, end=(5, 28), rule="GD201", gb_ids=("GB0170",))
+    jump, other = build.brk(column=15, gb_id="GB0170"), build.brk(column=15, gb_id="GB0007")
+    assert [f.status for f in join([call, condition], [build.run(jump)], RULES)] == ["static-only", "confirmed"]
+    assert [f.status for f in join([call, condition], [build.run(other)], RULES)] == ["confirmed", "static-only"]
+
+
 def test_a_jump_has_the_line_on_which_its_condition_begins(build: Any) -> None:
     condition = build.finding(2, 8, rule="GD201", gb_ids=("GB0170",))
     text = "y = a \\\n    if x.any() else b\n"

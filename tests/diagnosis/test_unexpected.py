@@ -26,6 +26,24 @@ def test_the_rule_that_knows_the_function_of_torch_explains_it(build: Any) -> No
     assert message == "why, in `_detect_is_causal_mask` of torch (torch/nn/modules/transformer.py:27)"
 
 
+@pytest.mark.parametrize(("function", "rules"), [("_detect_is_causal_mask", ["GD218"]), ("warn", ["GD218", "GD000"])])
+def test_a_finding_about_a_function_of_torch_explains_no_break_in_another(
+    build: Any, function: str, rules: list[str]
+) -> None:
+    stack = (build.frame("m.py", 5, "Net.forward"), build.frame(f"{TORCH}/nn/functional.py", 27, function))
+    expected = build.finding(rule="GD218", gb_ids=("GB0124",))
+    joined = join([expected], [build.run(build.brk(5, 5, "GB0124", stack=stack))], RULES)
+    assert [finding.rule for finding in joined] == rules
+    assert (joined[0].status == "confirmed") is (len(rules) == 1)
+
+
+def test_a_warning_of_torch_is_to_be_heeded(build: Any) -> None:
+    stack = (build.frame("m.py", 5, "Net.forward"), build.frame(f"{TORCH}/nn/functional.py", 27, "_canonical_mask"))
+    brk = build.brk(5, 5, "GB0007", stack=stack, hints=("keep it",), reason="`warn` is implemented in C")
+    (finding,) = join([], [build.run(brk)], RULES)
+    assert finding.suggestion.startswith("Change what torch warns about there")
+
+
 def test_other_functions_of_torch_are_named(build: Any) -> None:
     rule, message, advice = found(build, f"{TORCH}/utils/hooks.py", "unserializable_hook")
     assert (rule, advice) == ("GD000", "keep it")

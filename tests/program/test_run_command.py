@@ -420,6 +420,13 @@ def test_wrong_usage_is_one_line(graphdoctor: Command, tmp_path: Path, arguments
     assert done.stdout == ""
 
 
+def test_options_behind_a_program_that_refused_them_are_named(graphdoctor: Command, tmp_path: Path) -> None:
+    program(tmp_path, "import argparse\nimport torch\nargparse.ArgumentParser().parse_args()\n")
+    done = graphdoctor("run", "train.py", "--compile=auto", "--verify", "--lr", "1", cwd=tmp_path)
+    line = "--compile and --verify went to train.py; what is for graphdoctor stands before it"
+    assert done.returncode == 2 and f"graphdoctor: {line}: graphdoctor run --verify train.py\n" in done.stderr
+
+
 def test_wrong_use_of_torch_compile_is_named_where_nothing_was_compiled(graphdoctor: Command, tmp_path: Path) -> None:
     text = (
         "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x * 2\n\n"

@@ -140,6 +140,100 @@ def step(x):
 step(torch.rand(2, 4))
 """
 
+#: What is compiled, and what its modules hold, has no name that an import would find.
+NAMELESS = """\
+import torch
+from torch import nn
+
+def doubled(how):
+    def double(x):
+        print("double")
+        return how(x) * 2
+    return double
+
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.activation = lambda x: x.relu()
+        self.linear.register_forward_hook(self.noting("linear"))
+
+    def noting(self, name):
+        def hook(module, args, result):
+            print(name)
+        return hook
+
+    def act(self, x, scale=1.0):
+        return self.activation(self.linear(x)) * scale
+
+def main():
+    agent = Agent()
+    act = torch.compile(agent.act, backend="eager")
+    decay = torch.tensor(0.5)
+
+    def total(x, depth=2):
+        return x if not depth else total(x + decay, depth - 1)
+
+    @torch.compile(backend="eager")
+    def train_step(x):
+        loss = total(act(x)).mean()
+        print("loss")
+        return loss * 2
+
+    act(torch.rand(2, 4), scale=2.0)
+    train_step(torch.rand(2, 4))
+
+main()
+torch.compile(lambda x: doubled(torch.sin)(x), backend="eager")(torch.rand(3))
+"""
+
+#: The classes of the model read globals that are no plain values.
+GLOBALS = """\
+import logging, threading
+import torch
+from torch import nn
+from types import SimpleNamespace
+
+logger = logging.getLogger(__name__)
+options = SimpleNamespace(scale=2.0)
+lock = threading.Lock()
+table = torch.ones(3)
+
+class Scale:
+    def __call__(self, x):
+        return x * options.scale + table
+
+class Layer(nn.Module):
+    def forward(self, x):
+        logger.debug("layer of %d", len(x))
+        return Scale()(x)
+
+if __name__ == "__main__":
+    print(lock)
+    torch.compile(nn.Sequential(Layer()), backend="eager")(torch.rand(3))
+"""
+
+BOTH_MODES = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x):
+        x = x + 1
+        if not self.training:
+            return x * 3 if x.sum() > 0 else x
+        for part in range(2):
+            torch._dynamo.graph_break()
+            if x.max() > 9:
+                x = x * 2
+        return x
+
+net = torch.compile(Net(), backend="eager")
+net(torch.rand(3))
+net.eval()
+net(torch.rand(3))
+"""
+
 
 def project(folder: Path, text: str) -> None:
     (folder / "train.py").write_text(text)
@@ -253,12 +347,47 @@ def test_folders_that_the_program_searches_are_searched_again(graphdoctor: Comma
     assert finding["fix"]["label"] == "safe" and finding["fix"]["verified"], done.stderr
 
 
+def test_methods_and_functions_without_a_name_are_saved(graphdoctor: Command, tmp_path: Path) -> None:
+    """With what they close over, which is shared and may be the function itself; and made again from fixed code."""
+    project(tmp_path, NAMELESS)
+    file = tmp_path / "report.json"
+    options = ["--verify", "--output-format", "json", "--output", str(file)]
+    found = report(graphdoctor("run", *options, "train.py", cwd=tmp_path), file)
+    assert "fixes verified on the saved first call of main.train_step and <lambda>" in found["notes"]
+    assert all(finding["fix"]["verified"] for finding in found["findings"]), found["notes"]
+    assert found["verification"]["breaks"] == 0 and found["verification"]["numerics"]["equal"] is True
+
+
+def test_globals_that_the_model_reads_are_saved(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, GLOBALS)
+    file = tmp_path / "report.json"
+    options = ["--verify", "--output-format", "json", "--output", str(file)]
+    found = report(graphdoctor("run", *options, "train.py", cwd=tmp_path), file)
+    assert [finding["fix"]["verified"] for finding in found["findings"]] == [True], found["notes"]
+
+
+def test_the_first_call_in_each_mode_is_saved(graphdoctor: Command, tmp_path: Path) -> None:
+    text = TWO.replace("if x.sum() > 0:", "if not self.training and x.sum() > 0:")
+    project(tmp_path, f"{text}second.eval()\nsecond(torch.rand(3))\n")
+    done = graphdoctor("run", "--verify", "train.py", cwd=tmp_path)
+    assert "note: fixes verified on the saved first call of Second in eval mode\n" in done.stderr
+    assert "graphdoctor fix first_call_3.py` writes" in done.stderr
+
+
+def test_fixes_behind_a_break_are_proved_on_the_call_that_runs_them(graphdoctor: Command, tmp_path: Path) -> None:
+    """A line of eval mode, and one that a break without a fix hides in train mode."""
+    project(tmp_path, BOTH_MODES)
+    done = graphdoctor("run", "--verify", "--output-format", "json", "train.py", cwd=tmp_path)
+    fixes = [finding["fix"] for finding in json.loads(done.stderr)["findings"] if finding["rule"] == "GD201"]
+    assert [fix["verified"] for fix in fixes] == [True, True]
+
+
 def test_call_that_cannot_be_saved_is_told(graphdoctor: Command, tmp_path: Path) -> None:
-    project(tmp_path, CONFIGURED.replace("self.linear = ", "self.hook = lambda: None; self.linear = "))
+    project(tmp_path, CONFIGURED.replace("self.linear = ", "self.log = open(__file__); self.linear = "))
     file = tmp_path / "report.json"
     options = ["--save-sample", "first.py", "--output-format", "json", "--output", str(file)]
     found = report(graphdoctor("run", *options, "train.py", "0.5", "4", cwd=tmp_path), file)
     [note] = [note for note in found["notes"] if note.startswith("the call of Net was not saved")]
-    assert "lambda" in note
+    assert "TextIOWrapper" in note
     assert [file.name for file in tmp_path.glob("first*.py")] == ["first.py"]
     assert "first call of start" in (tmp_path / "first.py").read_text()

@@ -194,6 +194,11 @@ def test_what_differs_between_ranks_comes_first(rich: Diagnosis) -> None:
     assert finding not in [action.finding for action in others]
     of_library = replace(found, findings=())
     assert first_actions(of_library)[0].title == sentence
+    # With the fix that a run verified, no rank breaks there.
+    fixed = replace(found, verification=rich.verification)
+    assert sentence not in first_actions(fixed)[0].title
+    more = sentence.replace(" only;", " only (and 1 other place);")
+    assert more in first_actions(replace(fixed, summary=replace(fixed.summary, uneven=more)))[0].title
 
 
 def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosis) -> None:

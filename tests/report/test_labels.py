@@ -11,8 +11,8 @@ import pytest
 
 from graphdoctor.fixes.core.apply import select_fixes
 from graphdoctor.fixes.verification import coverage
-from graphdoctor.model.findings import Edit, Finding, Fix, Location, Summary
-from graphdoctor.model.labels import is_offered, label, may_be_written, ran_in_part
+from graphdoctor.model.findings import Diagnosis, Edit, Finding, Fix, Location, Summary
+from graphdoctor.model.labels import is_offered, label, may_be_written, needs_advice, ran_in_part
 from graphdoctor.model.runs import Dropped, Verification
 from graphdoctor.report.ci import sarif
 from graphdoctor.report.json_format import writer
@@ -145,3 +145,28 @@ def test_the_gaps_that_verification_finds_are_known_as_code_that_ran_in_part() -
         _, gaps = coverage.tests(found, text, seen)
         assert gaps and ran_in_part(replace(fix, doubts="; ".join(["it may raise", *gaps])))
     assert not ran_in_part(replace(fix, doubts="it may raise"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "needed"),
+    [
+        ({}, False),
+        ({"safety": "unsafe"}, True),
+        ({"safety": "unsafe", "doubts": "its line did not run"}, False),
+        (
+            {"safety": "unsafe", "doubts": "it changes a setting", "text": "torch._dynamo.config.allow_rnn = True\n"},
+            True,
+        ),
+        ({"grade": "none"}, True),
+    ],
+)
+def test_the_advice_of_a_rule_stands_beside_fixes_that_are_to_be_weighed(
+    rich: Diagnosis, changes: dict[str, Any], needed: bool
+) -> None:
+    finding = rich.findings[0]
+    assert finding.fix is not None
+    text = changes.get("text", finding.fix.edits[0].text)
+    others = {name: value for name, value in changes.items() if name != "text"}
+    fix = replace(finding.fix, edits=(replace(finding.fix.edits[0], text=text),), **others)
+    assert needs_advice(replace(finding, fix=fix)) is needed
+    assert needs_advice(replace(finding, fix=None))

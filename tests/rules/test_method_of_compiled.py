@@ -110,3 +110,48 @@ def test_a_method_is_taken_out_of_a_compiled_parallel_model(
     file = tmp_path / "train.py"
     file.write_text(PARALLEL.format(wrapped=wrapped, called=called, inside=inside))
     assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
+
+
+SAMPLER = """\
+import torch
+from torch import nn
+
+
+class Diffusion(nn.Module):
+    def __init__(self, unet):
+        super().__init__()
+        self.unet = nn.Linear(4, 4)
+        self.decoder = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.decoder(self.unet(x))
+
+    def step(self, x):
+        return x - self.unet(x)
+
+    def sample(self, x):
+        {body}
+        return x
+
+
+diffusion = torch.compile(Diffusion())
+diffusion.sample(torch.rand(2, 4))
+"""
+WHOLE = "compile the method too: `model.sample = torch.compile(model.sample)`"
+
+
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        ("for _ in range(50): x = self.step(x)", "which compiling `sample` would unroll: `model.unet.compile()`"),
+        ("while len(x): x = self.unet(x)[1:]", "which compiling `sample` would unroll: `model.unet.compile()`"),
+        ("x = self.step(x)", WHOLE),
+        ("for _ in range(50): x = self.decoder(self.step(x))", WHOLE),
+    ],
+)
+def test_of_a_sampler_the_layer_in_its_loop_is_to_be_compiled(tmp_path: Path, body: str, advice: str) -> None:
+    file = tmp_path / "sample.py"
+    file.write_text(SAMPLER.format(body=body))
+    (finding,) = analyse([(file, "sample.py")]).findings
+    assert (finding.rule, finding.severity) == ("GD606", "warning")
+    assert finding.suggestion.endswith(advice)

@@ -26,6 +26,7 @@ def attend(q, causal=True):
             "causal is not None and q.shape[1] > 1",
             "is_causal=True if causal is not None and q.shape[1] > 1 else False)",
         ),
+        ("(q.shape[1] > 1)", "is_causal=(True if q.shape[1] > 1 else False))"),
         ("many", "is_causal=True if many else False)"),
         ("bool(many)", "The argument is neither a name nor a comparison."),
         ("causal", None),

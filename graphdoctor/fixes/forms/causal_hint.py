@@ -7,6 +7,7 @@ import libcst as cst
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.types import latest
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.torch_tables import COMPARED_MASKS
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import TorchModule
@@ -30,11 +31,15 @@ def causal_hint(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         mask = given.get(name, plain[position] if len(plain) > position else None)
         if mask is not None and argument not in given:
             added.append(f"{argument}={_is_causal(mask, editor)}")
-    labels = (f"{a.keyword.value}=" if a.keyword is not None else "" for a in call.args)
-    arguments = [label + editor.code(a.value) for label, a in zip(labels, call.args, strict=True)]
-    text = f"{editor.code(call.func)}({', '.join((*arguments, *added))})"
+    last = call.args[-1].value
+    place = editor.location(last)
+    # Parentheses around an expression are not part of its place.
+    behind = "".join(map(editor.module.tree.code_for_node, last.rpar))
+    if editor.newline in behind:
+        return Refusal("The last argument stands in parentheses of several lines.")
+    end = (place.end_line, place.end_column + len(behind))
     reason = "The layer is told what it would find out by reading the mask; another kernel may compute the attention."
-    return FixPlan((editor.replace(call, text),), "unsafe", reason)
+    return FixPlan((Edit(editor.path, end, end, f", {', '.join(added)}"),), "unsafe", reason)
 
 
 def _is_causal(mask: cst.BaseExpression, editor: Editor) -> bool:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
-from graphdoctor.model.labels import explanation, is_offered
+from graphdoctor.model.labels import explanation, is_offered, needs_advice
 from graphdoctor.model.runs import Break, DynamicRun
 from graphdoctor.report import comparison, module_tree, optional_checks, varied, wording
 from graphdoctor.report.escaping import printable
@@ -254,6 +254,7 @@ def environment() -> Environment:
         words=wording,
         compared=comparison,
         explanation=explanation,
+        needs_advice=needs_advice,
         icicles=icicles,
         varied=varied,
         against=against,

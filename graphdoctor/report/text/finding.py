@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from graphdoctor.model.labels import explanation, is_offered, label, not_verified, sets_for_process
+from graphdoctor.model.labels import explanation, is_offered, label, needs_advice, not_verified, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, width
 from graphdoctor.report.excerpt import called_from, marked_line
@@ -85,8 +85,7 @@ class Findings:
         with_fix = [finding for finding in alike if is_offered(finding, owner=None)]
         finding = next(iter(with_fix), alike[0])
         fix = finding.fix
-        if fix is None or not with_fix or (label(fix) == "unsafe" and not fix.doubts):
-            # What a fix does is to be weighed against what can be done by hand.
+        if needs_advice(finding):
             yield from self._help(finding, gutter)
         if fix is not None and self._look.verbose:
             yield from self._whole(fix, bool(with_fix), gutter)

@@ -422,6 +422,15 @@ DUNDERS = {
 #: Recurrent layers, which Dynamo does not trace.
 RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 
+#: Parts of the names of layers that have a weight.
+_WEIGHTED = ("Linear", "Conv", "Embedding", "Norm", "PReLU", "MultiheadAttention")
+
+
+@cache
+def is_weighted_layer(qualname: str) -> bool:
+    """Whether a class is a layer of torch with a weight, which its subclasses inherit."""
+    return is_torch_module(qualname) and any(part in qualname.rpartition(".")[2] for part in _WEIGHTED)
+
 
 #: Functions of `torch.nn.utils` that change a layer and give it back.
 GIVE_LAYER_BACK = words(

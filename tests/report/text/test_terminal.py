@@ -115,10 +115,14 @@ def test_unsafe_fixes_are_counted_apart_and_the_commands_write_them(rich: Diagno
     # What a run verified is written with the call that it was verified on.
     tried = replace(finding, fix=Fix("unsafe", "reason", grade="general", verified=True))
     proved = replace(
-        ran, findings=(tried,), command="graphdoctor run --verify t.py --verify", verification=rich.verification
+        ran,
+        findings=(tried,),
+        command="graphdoctor run --html r.html --verify t.py --verify --html=x",
+        verification=rich.verification,
     )
     assert terminal.render(proved).endswith(
-        "1 automatic fix: `graphdoctor run --save-sample first_call.py t.py --verify; graphdoctor fix first_call.py` writes.\n"
+        "1 automatic fix: `graphdoctor run --save-sample first_call.py t.py --verify --html=x; "
+        "graphdoctor fix first_call.py` writes.\n"
     )
     saved = replace(proved, command="graphdoctor run --verify --save-sample s.py t.py")
     assert terminal.render(saved).endswith("1 automatic fix: `graphdoctor fix s.py` writes.\n")

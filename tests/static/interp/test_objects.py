@@ -536,3 +536,21 @@ def test_attributes_are_what_the_class_declares(tmp_path, kind, test, breaks):
     torch._dynamo.reset()
     with pytest.raises(torch._dynamo.exc.Unsupported) if breaks else nullcontext():
         torch.compile(names["f"], backend="eager", fullgraph=True)(made, rows)
+
+
+def test_a_subclass_of_a_layer_inherits_its_tensors(events):
+    found = events("""
+        import torch
+        from torch import nn
+
+        class Quantized(nn.Linear):
+            def forward(self, x):
+                weight = self.weight
+                return nn.functional.linear(x, weight, self.bias + weight.sum().item())
+
+        class Plain(nn.Module):
+            def forward(self, x):
+                return x * self.weight.max().item()
+    """)
+    known = [e.receiver for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.item"]
+    assert [isinstance(receiver, Tensor) and receiver.dtype for receiver in known] == ["float", None]
