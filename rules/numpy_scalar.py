@@ -40,10 +40,11 @@ FOLDED = (
     "abs", "ceil", "clip", "exp", "floor", "log", "log10", "log2", "maximum", "minimum", "mod", "power", "rint",
     "round", "sin", "sqrt", "tanh", "trunc",
 )  # fmt: skip
-#: Functions of `math` that Dynamo evaluates while tracing for a numpy scalar of known value.
+#: Functions of `math` that Dynamo evaluates while tracing for a numpy scalar of known value (measured).
 REAL_FUNCTIONS = frozenset((
-    "atan2", "copysign", "cos", "degrees", "exp", "fabs", "hypot", "log", "log10", "log2", "pow", "radians", "sin",
-    "sqrt", "tan", "tanh",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cos", "cosh", "degrees", "erf",
+    "erfc", "exp", "exp2", "expm1", "fabs", "fmod", "frexp", "gamma", "hypot", "ldexp", "lgamma", "log", "log10",
+    "log1p", "log2", "modf", "nextafter", "pow", "radians", "remainder", "sin", "sinh", "sqrt", "tan", "tanh", "ulp",
 ))  # fmt: skip
 #: Methods of arrays that give Python objects.
 EXTRACTORS = ("item", "tolist", "tobytes")
@@ -328,7 +329,8 @@ def check_convert(event: Convert) -> Hit | None:
         return None
     # What is computed of sizes alone is evaluated while tracing; but a whole number of numpy is not converted.
     is_whole = tensor.constant and not tensor.argument and tensor.dtype == "int" and event.to in ("int", "float")
-    if event.to != "range" and not is_whole and _is_folded(event.node):
+    by_math = event.to == "math" and event.how not in REAL_FUNCTIONS
+    if event.to != "range" and not (is_whole or by_math) and _is_folded(event.node):
         return None
     to_number = event.to in ("int", "float") and not is_whole
     if tensor.constant and (to_number or (event.to == "math" and event.how in REAL_FUNCTIONS)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +218,45 @@ def test_numbers_from_before_a_break_are_bounds(tmp_path: Path, statements: str,
     with record() as recording:
         torch.compile(namespace["Net"](), backend="eager")(torch.rand(6, 6))
     assert sorted({event.traced[-1].line for event in recording.events}) == lines
+
+
+MATH = """\
+import math
+
+import numpy as np
+
+
+def f(x):
+    size = np.sqrt(x.shape[1])
+    return x * {value}
+
+
+def graphdoctor_target():
+    return f, (__import__("torch").ones(4, 12),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "breaks"),
+    [
+        ("math.floor(np.log2(x.shape[1]))", True),
+        ("math.ceil(np.sqrt(x.shape[1]))", True),
+        ("math.ceil(size)", True),
+        ("math.isfinite(np.log2(x.shape[1]))", True),
+        ("math.sqrt(np.log2(x.shape[1]))", False),
+        ("math.log1p(size)", False),
+        ("math.erf(size)", False),
+        ("math.fmod(size, 2)", False),
+        ("math.modf(size)[0]", False),
+        ("int(np.ceil(np.log2(x.shape[1])))", False),
+    ],
+)
+def test_functions_of_math_that_give_no_real_number_split_the_graph(
+    tmp_path: Path, splits: Callable[..., bool], value: str, breaks: bool
+) -> None:
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "net.py"
+    file.write_text(MATH.format(value=value))
+    found = [f for f in analyse([(file, "net.py")]).findings if f.rule == "GD213"]
+    assert bool(found) is breaks
+    assert splits(file.read_text(), "f", torch.ones(4, 12)) is breaks

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 import libcst as cst
 
-from graphdoctor.static.domain.program import Scope
+from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Function, Instance, Value
 from graphdoctor.static.interp import conditions
@@ -155,7 +155,20 @@ def _fills(interpreter: Interpreter, block: cst.CSTNode, receiver: str, name: st
     container = name.partition("[")[0]
     if container != name and _is_emptied(function.body, receiver, container):
         return False
-    return not any(_is_none(value) for value in _stores(function.body, receiver, name))
+    if any(_is_none(value) for value in _stores(function.body, receiver, name)):
+        return False
+    return not _is_reset(function, receiver, name)
+
+
+def _is_reset(function: FunctionInfo, receiver: str, name: str) -> bool:
+    """Whether another method of the class takes the value away, as for weights that have changed."""
+    owner = function.owner
+    # Most attributes are set to None in one constructor only; the bodies of methods are converted when they are read.
+    if owner is None or receiver != "self" or function.module.source.text.count(f"self.{name} = None") < 2:
+        return False
+    methods = (each for known in owner.mro for each in known.attrs.values() if isinstance(each, Function))
+    others = (each.info for each in methods if each.info is not function and each.info.name != "__init__")
+    return any(_is_none(value) for other in others for value in _stores(other.body, receiver, name))
 
 
 def _is_emptied(body: cst.CSTNode, receiver: str, name: str) -> bool:

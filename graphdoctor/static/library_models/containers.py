@@ -159,7 +159,8 @@ def with_sequence(name: str, a: Seq, b: Value) -> Value:
     if name == "Add" and isinstance(b, Seq):
         if a.items is not None and b.items is not None and len(a.items) + len(b.items) <= 64:
             return Seq(a.kind, a.items + b.items)
-        parts = (a.items or (a.element,)) + (b.items or (b.element,))
+        # An empty one adds nothing.
+        parts = [part for each in (a, b) for part in (each.items if each.items is not None else (each.element,))]
         return Seq(a.kind, None, join(*parts))
     if name == "Multiply":
         if a.items is not None and isinstance(b, Const) and isinstance(b.value, int) and len(a.items) * b.value <= 64:

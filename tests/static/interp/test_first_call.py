@@ -104,6 +104,23 @@ def test_one_that_later_calls_may_take_again_is_not(events, body):
     assert untaken(events, body) == [False]
 
 
+RESET = "\n    def refresh(self):\n        self.table = None\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if self.table is None:\n    print(1)\n    self.table = x.sum(0)",
+        "if self.table is not None:\n    return self.table\nprint(1)\nself.table = x.sum(0)",
+        "old = self.table\nif old is not None:\n    return old\nprint(1)\nself.table = x.sum(0)",
+    ],
+)
+def test_what_another_method_takes_away_is_made_again(events, body):
+    assert untaken(events, body, RESET) == [False]
+    assert untaken(events, body, RESET.replace("table", "other")) == [True]
+    assert untaken(events, body, RESET.replace("None", "self.first")) == [True]
+
+
 def test_a_cached_property_of_a_module_in_use_was_read_before(events):
     source = """
     import functools

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,3 +82,34 @@ def test_methods_that_only_some_containers_have(tmp_path, splits: Callable[..., 
     file.write_text(source)
     assert [f.rule for f in analyse([(file, file.name)]).findings] == ["GD405"] * breaks
     assert splits(source, "f", torch.rand(2)) == breaks
+
+
+COLLECTED = """\
+import numpy as np
+import torch
+
+
+def f(x: torch.Tensor, kinds):
+    flags = []
+    for kind in kinds:
+        flags += {more}
+    return x[:, np.array(flags)] * 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "is_mask"),
+    [
+        ("x.shape[0] * [str(kind) == 'eq']", True),
+        ("[str(kind) == 'eq'] * x.shape[0]", True),
+        ("x.shape[0] * [len(kind)]", False),
+    ],
+)
+def test_an_empty_list_adds_nothing_to_what_is_known_of_its_items(
+    tmp_path: Path, splits: Callable[..., bool], more: str, is_mask: bool
+) -> None:
+    source = COLLECTED.format(more=more)
+    file = tmp_path / "f.py"
+    file.write_text(f"__all__ = ['f']\n{source}")
+    assert [each.rule for each in analyse([(file, "f.py")]).findings] == ["GD302"] * is_mask
+    assert splits(source, "f", torch.ones(2, 4), ["eq", "a"]) is is_mask
