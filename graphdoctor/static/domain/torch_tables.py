@@ -422,6 +422,9 @@ DUNDERS = {
 #: Recurrent layers, which Dynamo does not trace.
 RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 
+#: Tensors that layers have.
+TENSORS_OF_LAYERS = words("weight bias running_mean running_var in_proj_weight in_proj_bias")
+
 #: Parts of the names of layers that have a weight.
 _WEIGHTED = ("Linear", "Conv", "Embedding", "Norm", "PReLU", "MultiheadAttention")
 

@@ -240,7 +240,7 @@ def _undefined_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: 
         inherited = (torch_tables.layer_of(base, name) for base in receiver.info.externals)
         if layer := next(filter(None, inherited), None):
             return TorchModule(layer)
-        if name in _TENSORS_OF_LAYERS and any(map(torch_tables.is_weighted_layer, receiver.info.externals)):
+        if name in torch_tables.TENSORS_OF_LAYERS and any(map(torch_tables.is_weighted_layer, receiver.info.externals)):
             return Tensor("float", owned=True)
     getter = receiver.info.lookup("__getattr__")
     if isinstance(getter, Function):
@@ -294,9 +294,6 @@ def external_attribute(interpreter: Interpreter, receiver: External, name: str) 
     return External(qualname)
 
 
-_TENSORS_OF_LAYERS = torch_tables.words("weight bias running_mean running_var in_proj_weight in_proj_bias")
-
-
 def module_attribute(receiver: TorchModule, name: str) -> Value:
     """An attribute of a layer or container of torch. The children of a ModuleDict are attributes too."""
     if isinstance(receiver.children, Mapping) and name not in MODULE_DICT_METHODS:
@@ -307,7 +304,7 @@ def module_attribute(receiver: TorchModule, name: str) -> Value:
         return TorchModule(layer)
     if name == "bias" and receiver.qualname.rpartition(".")[2].removesuffix("Cell") in torch_tables.RECURRENT:
         return PythonValue("bool")
-    if name in _TENSORS_OF_LAYERS:
+    if name in torch_tables.TENSORS_OF_LAYERS:
         return Tensor("float", owned=True)
     if name == "training":
         return PythonValue("bool")
