@@ -34,18 +34,26 @@ def functions_of_tensors(interpreter: Interpreter, module: ModuleInfo) -> Iterat
         return
     offered = (name for name, _ in defined(module) if name[:1] != "_" or _is_for_others(module, name))
     for function in public_functions(module, frozenset(offered)):
-        info = function.info
-        needed = [p for p in definitions.parameters(info.node.params) if p.name.value not in info.defaults]
-        declared = needed and _takes_tensors(interpreter, info, needed[0].annotation)
-        if declared and _gives_tensors(interpreter, info) and not _draws(info):
+        if _maps_tensors(interpreter, function.info):
             yield function
 
 
+def _maps_tensors(interpreter: Interpreter, info: FunctionInfo) -> bool:
+    """Whether the first parameter of a function, and its result, are tensors or lists of them by their annotations."""
+    needed = [p for p in definitions.parameters(info.node.params) if p.name.value not in info.defaults]
+    declared = needed and _takes_tensors(interpreter, info, needed[0].annotation)
+    return bool(declared) and _gives_tensors(interpreter, info) and not _draws(info)
+
+
 def promises_a_tensor(interpreter: Interpreter, method: Function) -> bool:
-    """Whether it is a method of a module without a forward that returns a tensor by its annotation, and has parameters
-    of which nothing is declared.
+    """Whether it is a function that takes and gives tensors, or lists of them, by its annotations.
+
+    Or a method of a module without a forward that returns a tensor by its annotation, and has parameters of which
+    nothing is declared.
     """
     bound, info = method.bound, method.info
+    if bound is None:
+        return _maps_tensors(interpreter, info)
     if not isinstance(bound, Instance) or not bound.info.is_module or has_forward(bound.info) or _draws(info):
         return False
     needed = [p for p in definitions.parameters(info.node.params)[1:] if p.name.value not in info.defaults]

@@ -18,7 +18,7 @@ from graphdoctor.static.domain.torch_tables import (
     TRACKERS,
     within,
 )
-from graphdoctor.static.domain.value_functions import holds_only_tensors, options, tensor_of
+from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import (
     NONE,
     UNKNOWN,
@@ -387,8 +387,7 @@ def _sure_tensors(interpreter: Interpreter, function: Function) -> set[str]:
         name: (*options(value), *(value.items or ())) if isinstance(value, Seq) else options(value)
         for name, value in assumed.items()
     }
-    lists = {name for name, value in assumed.items() if isinstance(value, Seq) and holds_only_tensors(value)}
-    return lists | {name for name, found in parts.items() if any(map(is_sure_tensor, found))}
+    return {name for name, found in parts.items() if any(map(is_sure_tensor, found))}
 
 
 def is_sure_tensor(value: Value) -> bool:
