@@ -54,10 +54,17 @@ def _finds_missing(test: cst.BaseExpression, optional: Container[str]) -> bool:
 
 
 def _stands_beside_work(event: Call, function: cst.FunctionDef) -> bool:
-    """Whether the innermost block around ``event`` also calls what makes no message."""
+    """Whether the innermost block around ``event`` also computes something that is no message."""
     *_, block = (each for each in find(function.body, cst.IndentedBlock) if _holds(each, event))
-    beside = (call for statement in block.body if not _holds(statement, event) for call in calls(statement))
-    return any(called(call) not in _TOLD | _TEXTS for call in beside)
+    return any(_computes(statement) for statement in block.body if not _holds(statement, event))
+
+
+def _computes(statement: cst.CSTNode) -> bool:
+    """Whether ``statement`` calls what makes no message, or stores a part or a sum: ``ids = ids[:, :limit]``."""
+    stored = (assign.value for assign in find(statement, cst.Assign))
+    if any(isinstance(value, (cst.Subscript, cst.BinaryOperation)) for value in stored):
+        return True
+    return any(called(call) not in _TOLD | _TEXTS for call in calls(statement))
 
 
 def _holds(block: cst.CSTNode, event: Call) -> bool:

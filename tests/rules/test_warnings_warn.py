@@ -106,6 +106,7 @@ def test_a_plain_call_lacks_what_may_be_left_out(test: str, confidence: str, tmp
     ("block", "confidence"),
     [
         ("x = torch.relu(x)\n        warnings.warn('padded')", "likely"),
+        ("x = x[:3]\n        warnings.warn('cropped')", "likely"),
         ("size = 'x'.join(map_of)\n        warnings.warn(size.format(len(size)))\n        late = True", "possible"),
         ("if x.ndim > 2:\n            warnings.warn('long')\n        x = torch.relu(x)", "possible"),
     ],
