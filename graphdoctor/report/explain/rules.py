@@ -143,7 +143,7 @@ def explain(code: str, rules: Sequence[Rule], registry: Registry) -> str:
 
 
 def _near(wanted: str, rules: Sequence[Rule]) -> list[str]:
-    """The codes that begin as ``wanted`` does, else the names that have its last word, as ``item`` of ``x.item()``, else
+    """The codes that begin as ``wanted`` does, else the names with its last word, as ``item`` of ``x.item()``, else
     what is spelled alike, and the rules that are about such code.
     """
     begun = [
