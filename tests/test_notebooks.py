@@ -176,3 +176,13 @@ def test_a_comparison_with_a_commit(graphdoctor: Command, notebook: Path) -> Non
     assert [(f["rule"], f["path"], f["line"]) for f in comparison["fixed"]] == [("GD101", "demo.ipynb:cell 3", 3)]
     assert len(comparison["new"]) == 1
     assert len(comparison["unchanged"]) == 1
+
+
+def test_a_model_of_a_cell_is_named_behind_a_colon(graphdoctor: Command, tmp_path: Path) -> None:
+    (tmp_path / "net.ipynb").write_text(dump(SETUP, NET, "display(Net())\ntorch.compile(Net())"), encoding="utf-8")
+    alone = graphdoctor("scan", "net.ipynb", cwd=tmp_path)
+    assert "graphdoctor scan net.ipynb:Net --input" in alone.stdout and "graphdoctor run" not in alone.stdout
+    assert "Found 2 errors and 1 warning in 1 file." in alone.stdout
+    options = ["--input", "float32[3]", "--quick", "--output-format", "json"]
+    found = report(graphdoctor("scan", "net.ipynb:Net", *options, cwd=tmp_path))
+    assert [run["outcome"] for run in found["dynamic"]] == ["ok"]

@@ -64,7 +64,7 @@ _OF_SUPER = Words(
 WORDS: dict[str, tuple[Words, ...]] = {
     "GB0002": (Words("an assertion on sizes fails while the code is traced", IN_EAGER),),
     "GB0007": (
-        Words("warnings.warn() is a side effect that cannot be part of a graph", _GUARD, r"`warnings\.warn`|`warn`"),
+        Words("warnings.warn() is a side effect that cannot be part of a graph", _GUARD, r"`_?warnings\.warn`|`warn`"),
         Words(
             "torch.manual_seed() and random generators cannot be part of a graph",
             "Seed outside the compiled code.",
@@ -194,6 +194,13 @@ WORDS: dict[str, tuple[Words, ...]] = {
         Words(
             "the called function is excluded with torch.compiler.disable",
             "Remove the decorator if the function can be traced, or call it before or after the compiled part.",
+        ),
+    ),
+    "GB0099": (
+        Words(
+            "`{0}` is excluded with torch.compiler.disable",
+            "Remove the decorator if the function can be traced, or call it before or after the compiled part.",
+            r"<function ([\w.<>]+) at ",
         ),
     ),
     "GB0104": (Words("`.grad_fn` of a tensor is read", "Read `.requires_grad` instead."),),

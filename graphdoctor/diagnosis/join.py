@@ -247,7 +247,7 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
 
 def _is_way_in(finding: Finding, brk: Break) -> bool:
     """Whether a line of the user's, of which a rule says what to do there, led to a break in a library."""
-    return finding.owner == "own" and brk.owner == "third-party" and finding.location.path == brk.path
+    return finding.owner == "own" and finding.location.path == brk.path
 
 
 class _Traced:

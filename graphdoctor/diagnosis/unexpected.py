@@ -51,7 +51,7 @@ def of(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
     severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
     column = brk.column if brk.column is not None else 1
     hint = brk.hints[0] if brk.hints and known is None else rule.suggestion
-    if called is not None and known is None and brk.reason.startswith("`warn` "):
+    if called is not None and known is None and brk.reason.startswith("warnings.warn()"):
         hint = _WARNS
     lost = "The graph is split here, and what is left is compiled and launched on its own."
     if site.whole_frame:

@@ -84,7 +84,7 @@ def write_samples(
         saved.append(Saved(file, name, training, as_named))
         notes.append(f"saved: the first call of {name} in {file}; `graphdoctor scan {file}` runs it")
     if not saved and not notes:
-        notes.append("nothing was saved: no compiled function was called")
+        notes.append("nothing was saved: what torch.compile gave was not called itself")
     return tuple(saved), tuple(notes)
 
 

@@ -43,7 +43,9 @@ def _note_error(trace_file: TraceFile) -> None:
     with contextlib.suppress(Exception):
         if error is not None and not isinstance(error, KeyboardInterrupt):
             lines = str(error).strip().splitlines() or [""]
-            trace_file.note("graphdoctor_raised", {"type": type(error).__name__, "message": lines[0]})
+            # "backend='inductor' raised:" is the first line of some.
+            message = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
+            trace_file.note("graphdoctor_raised", {"type": type(error).__name__, "message": message})
 
 
 def _note_export(trace_file: TraceFile) -> None:

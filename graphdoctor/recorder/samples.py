@@ -7,7 +7,7 @@ import io
 import itertools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -47,7 +47,7 @@ class Samples:
         note = {"name": name, "module": getattr(named, "__module__", "")}
         note |= {"rank": os.environ.get("RANK", "0"), "main": _main_name(), "folders": _added_folders()}
         try:
-            read = _names_read(original)
+            read = _names_read([original, args, kwargs])
             content = {
                 "function": module if module is not None else _without_a_name(original),
                 "name": (note["module"], note["name"]),
@@ -141,14 +141,12 @@ def _is_simple(value: Any) -> bool:
     return type(value) in _SIMPLE
 
 
-def _names_read(original: Any) -> set[str]:
-    """The globals of the script that may be read when ``original`` is called: the names in its code, in the classes of
-    its modules, and in the functions and classes of the script that are named there."""
+def _names_read(values: Iterable[Any]) -> set[str]:
+    """The globals of the script that may be read when what is among ``values`` is called: the names in the code of
+    functions, in the classes of modules and other objects, and in what is named there."""
     main = sys.modules["__main__"]
     scope = vars(main)
-    owner = original.__self__ if isinstance(original, MethodType) else original
-    started = [type(each) for each in owner.modules()] if isinstance(owner, nn.Module) else [original]
-    pending = [code for each in started for code in _code(each, main.__name__)]
+    pending = [code for each in _with_code(values, set()) for code in _code(each, main.__name__)]
     names: set[str] = set()
     while pending:
         current = pending.pop()
@@ -157,6 +155,25 @@ def _names_read(original: Any) -> set[str]:
             names.add(name)
             pending += _code(scope.get(name), main.__name__)
     return names & scope.keys()
+
+
+def _with_code(values: Iterable[Any], functions: set[int]) -> Iterator[Any]:
+    """The functions and classes of ``values``. ``functions`` are those that were looked into."""
+    for value in values:
+        if isinstance(value, nn.Module):
+            yield from {type(each) for each in value.modules()}
+        elif isinstance(value, MethodType):
+            yield from _with_code([value.__self__, value.__func__], functions)
+        elif isinstance(value, FunctionType) and id(value) not in functions:
+            functions.add(id(value))
+            yield value
+            yield from _with_code(local_functions.closed_over(value), functions)
+        elif isinstance(value, dict):
+            yield from _with_code(value.values(), functions)
+        elif isinstance(value, (list, tuple)):
+            yield from _with_code(value, functions)
+        else:
+            yield type(value)
 
 
 def _code(value: Any, module: str) -> list[CodeType]:

@@ -39,7 +39,7 @@ def load(
     main = definitions(script.resolve(), name) if script is not None else None
     with _as_main(main):
         saved = torch.load(file, map_location="cpu", weights_only=False)
-        others = dict(_others(saved["apart"])) if main is not None else {}
+        others = dict(_others(saved.get("apart", {}))) if main is not None else {}
     if main is not None:
         vars(main).update(saved["globals"] | others)
     module, qualified = saved["name"]

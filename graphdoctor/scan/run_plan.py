@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.dynamic.parent.requirements import cannot_run
 from graphdoctor.dynamic.parent.sample import declares_sample, misnamed
 from graphdoctor.scan.options import ScanOptions, UsageError
+from graphdoctor.source.files import is_notebook
 from graphdoctor.source.last_model import last_model
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _problem(options: ScanOptions, inputs: Inputs) -> str:
         return "only a file that is given alone is run; scan one file that declares graphdoctor_target()"
     file, path = inputs.discovery.files[0]
     if not (options.target or options.inputs or options.sample) and declares_sample(inputs.text(file)) is None:
-        program = any(word in inputs.text(file) for word in _PROGRAM)
+        program = not is_notebook(path) and any(word in inputs.text(file) for word in _PROGRAM)
         other = f"; a program runs as it is: graphdoctor run --compile auto {shlex.quote(path)}" if program else ""
         name = misnamed(inputs.text(file))
         declare = f"rename {name}() to graphdoctor_target()" if name else "add graphdoctor_target()"

@@ -137,3 +137,15 @@ def test_what_fails_in_a_check_of_types_names_the_checker(checker: str) -> None:
     with pytest.raises(Exception) as raised:
         torch.compile(names["f"], backend="eager")(torch.ones(2, 3))
     assert remedy_of_error(str(raised.value)).startswith("take the type checker off what is compiled")
+
+
+def test_what_is_kept_out_of_graphs_is_named_without_its_address() -> None:
+    explanation = "Skip inlining function <function _Results.log at 0x7fd8c00277e0> since it was wrapped with `torch.compiler.disable` (reason: None)"
+    reason, _ = in_plain_words(Message("Skip inlining `torch.compiler.disable()`d function", "GB0099", explanation))
+    assert reason == "`_Results.log` is excluded with torch.compiler.disable"
+
+
+def test_a_warning_is_told_from_other_builtins() -> None:
+    explanation = "Dynamo does not know how to trace the Python builtin `_warnings.warn`."
+    message = Message("Attempted to call function marked as skipped", "GB0007", explanation, context="qualname: warn")
+    assert in_plain_words(message)[0] == "warnings.warn() is a side effect that cannot be part of a graph"

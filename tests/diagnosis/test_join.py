@@ -11,6 +11,7 @@ from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.diagnosis.join import OF_MANY_CAUSES, RuleText, join, rule_texts
 from graphdoctor.lint import catalog
 from graphdoctor.model.consequence import SPLIT, Block, Consequence
+from graphdoctor.model.findings import Owner
 from graphdoctor.model.runs import FullGraph, Numerics, Recompile, Sweep
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
@@ -117,9 +118,10 @@ def test_ids_that_hide_the_cause_match_any_rule_and_keep_its_ids(build: Any, gb_
     assert found.status == "confirmed" and found.gb_ids == ("GB0059",)
 
 
-def test_a_line_of_the_user_that_leads_to_a_break_in_a_library_is_mended_by_the_user(build: Any) -> None:
+@pytest.mark.parametrize("owner", ["third-party", "torch"])
+def test_a_line_of_the_user_that_leads_to_a_break_in_a_library_is_mended_by_the_user(build: Any, owner: Owner) -> None:
     stack = (build.frame("m.py", 5, "forward"), build.frame("/lib/tokens.py", 9, "__getattr__"))
-    (found,) = join([build.finding()], [build.run(build.brk(stack=stack, owner="third-party"))], RULES)
+    (found,) = join([build.finding()], [build.run(build.brk(stack=stack, owner=owner))], RULES)
     assert found.status == "confirmed" and found.owner == "own"
 
 

@@ -39,7 +39,7 @@ def test_a_finding_about_a_function_of_torch_explains_no_break_in_another(
 
 def test_a_warning_of_torch_is_to_be_heeded(build: Any) -> None:
     stack = (build.frame("m.py", 5, "Net.forward"), build.frame(f"{TORCH}/nn/functional.py", 27, "_canonical_mask"))
-    brk = build.brk(5, 5, "GB0007", stack=stack, hints=("keep it",), reason="`warn` is implemented in C")
+    brk = build.brk(5, 5, "GB0007", stack=stack, hints=("keep it",), reason="warnings.warn() is a side effect")
     (finding,) = join([], [build.run(brk)], RULES)
     assert finding.suggestion.startswith("Change what torch warns about there")
 

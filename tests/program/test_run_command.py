@@ -351,6 +351,11 @@ def test_sitecustomize_of_the_user_runs_too(graphdoctor: Command, tmp_path: Path
             1,
             f"train.py raised RuntimeError: {OVERWRITTEN}",
         ),
+        (
+            "raise RuntimeError('the backend raised:\\nno memory')",
+            1,
+            "train.py raised RuntimeError: the backend raised: no memory",
+        ),
         ("os._exit(3)", 3, "train.py ended with exit code 3"),
     ],
 )

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 CONFIGURED = """\
@@ -208,9 +210,12 @@ class Layer(nn.Module):
         logger.debug("layer of %d", len(x))
         return Scale()(x)
 
+def decode(model, x):
+    return model(x)
+
 if __name__ == "__main__":
     print(lock)
-    torch.compile(nn.Sequential(Layer()), backend="eager")(torch.rand(3))
+    {call}
 """
 
 BOTH_MODES = """\
@@ -358,8 +363,15 @@ def test_methods_and_functions_without_a_name_are_saved(graphdoctor: Command, tm
     assert found["verification"]["breaks"] == 0 and found["verification"]["numerics"]["equal"] is True
 
 
-def test_globals_that_the_model_reads_are_saved(graphdoctor: Command, tmp_path: Path) -> None:
-    project(tmp_path, GLOBALS)
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.compile(nn.Sequential(Layer()), backend='eager')(torch.rand(3))",
+        "torch.compile(decode, backend='eager')(nn.Sequential(Layer()), torch.rand(3))",
+    ],
+)
+def test_globals_that_the_model_reads_are_saved(graphdoctor: Command, tmp_path: Path, call: str) -> None:
+    project(tmp_path, GLOBALS.replace("{call}", call))
     file = tmp_path / "report.json"
     options = ["--verify", "--output-format", "json", "--output", str(file)]
     found = report(graphdoctor("run", *options, "train.py", cwd=tmp_path), file)

@@ -24,7 +24,7 @@ GROUP = "graphdoctor.targets"
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.\-]*(?:\(.*\))?)", re.DOTALL)
 
 #: A name in a file, or a call of it.
-_IN_FILE = re.compile(r"(.+?\.py):([A-Za-z_][\w.]*(?:\(.*\))?)", re.DOTALL)
+_IN_FILE = re.compile(r"(.+?\.(?:py|ipynb)):([A-Za-z_][\w.]*(?:\(.*\))?)", re.DOTALL)
 
 _FOUND = """\
 from graphdoctor.dynamic.user_code.target import of_name

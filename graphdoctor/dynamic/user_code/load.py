@@ -49,6 +49,9 @@ def load(file: Path) -> ModuleType:
         raise ImportError(f"{file} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    if is_notebook(file):
+        # IPython has it in every notebook.
+        vars(module)["display"] = print
     spec.loader.exec_module(module)
     return module
 

@@ -143,13 +143,17 @@ def explain(code: str, rules: Sequence[Rule], registry: Registry) -> str:
 
 
 def _near(wanted: str, rules: Sequence[Rule]) -> list[str]:
-    """The codes that begin as ``wanted`` does, else the names that have it as a word, else what is spelled alike."""
+    """The codes that begin as ``wanted`` does, else the names with its last word, as ``item`` of ``x.item()``, else
+    what is spelled alike, and the rules that are about such code.
+    """
     begun = [
         rule.code for rule in rules if re.fullmatch(r"GD\d+", wanted.upper()) and rule.code.startswith(wanted.upper())
     ]
-    named = [rule.name for rule in rules if wanted.lower() in rule.name.split("-")]
+    word = (re.findall(r"\w+", wanted.lower()) or [""])[-1]
+    named = [rule.name for rule in rules if word in rule.name.split("-")]
     known = [name for rule in rules for name in (rule.code, rule.name)]
-    return begun or named or difflib.get_close_matches(wanted, known, n=3)
+    about = [rule.name for rule in rules if word and re.search(rf"\b{word}", f"{rule.summary} {rule.what}".lower())]
+    return begun or named or difflib.get_close_matches(wanted, known, n=3, cutoff=0.75) or about
 
 
 def _graph_break(gb_id: str, registry: Registry) -> str:

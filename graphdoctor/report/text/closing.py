@@ -37,7 +37,8 @@ def closing(diagnosis: Diagnosis) -> str:
     if not found:
         return f"No findings in {plural(read, 'file')}." if read else "No findings."
     # What a file calls is read, too, so there may be more files with findings than were asked for.
-    places = len({finding.location.path for finding in found})
+    # A cell of a notebook is no file of its own.
+    places = len({finding.location.path.partition(".ipynb:cell ")[0] for finding in found})
     files = plural(places, "file") if places >= read else f"{places:,} of {read:,} files"
     line = f"Found {_counted(found)} in {files}.{_not_reached(diagnosis, found)}"
     if summary.fixed:

@@ -89,6 +89,8 @@ def test_explain_a_missed_cache(catalog: tuple[Rule, ...], spelling: str) -> Non
         ("print-in-grap", "no rule is called 'print-in-grap'; did you mean print-in-graph"),
         ("gd20", "no rule is called 'gd20'; did you mean GD201 or GD202 or GD203?"),
         ("item", "no rule is called 'item'; did you mean item-call"),
+        ("x.item()", "no rule is called 'x.item()'; did you mean item-call?"),
+        ("wandb.log", "no rule is called 'wandb.log'; did you mean "),
         ("zzz", "no rule is called 'zzz'; `graphdoctor rules` lists all rules"),
     ],
 )
