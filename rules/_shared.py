@@ -65,9 +65,11 @@ WARN = frozenset(
 
 
 def certainty_of_message(event: Call) -> Confidence:
-    """As ``certainty``, but nothing shows that a warning or error behind a test is told: it says what should not be."""
-    warns = event.qualname.rpartition(".")[2] in WARN
-    return "possible" if warns and event.site.conditional else certainty(event)
+    """As ``certainty``, but no declared inputs show that a warning or error behind a test is told: it says what should
+    not be.
+    """
+    may_be_told = event.site.has_sample or not event.site.conditional
+    return certainty(event) if may_be_told or event.qualname.rpartition(".")[2] not in WARN else "possible"
 
 
 def takes_tensor(event: Call, operand: Value) -> bool:

@@ -81,3 +81,12 @@ def test_nothing_shows_that_a_warning_behind_a_test_is_issued(call: str, confide
     file.write_text(source)
     found = analyse([(file, "model.py")]).findings
     assert [(f.location.line, f.confidence) for f in found] == [(12, confidence), (13, "certain")]
+
+
+@pytest.mark.parametrize(("size", "confidences"), [(4, ["likely"]), (2, [])])
+def test_declared_inputs_show_whether_a_warning_is_issued(size: int, confidences: list[str], tmp_path: Path) -> None:
+    body = "    if x.shape[0] > 3:\n        warnings.warn('cropped')\n    return x * 2\n"
+    sample = f"\n\ndef graphdoctor_target():\n    return f, (torch.rand({size}),)\n"
+    file = tmp_path / "model.py"
+    file.write_text(f"import warnings\n\nimport torch\n\n\ndef f(x):\n{body}{sample}")
+    assert [f.confidence for f in analyse([(file, "model.py")]).findings if f.confidence != "possible"] == confidences
