@@ -26,10 +26,11 @@ _TEXTS = frozenset({"format", "join", "str", "repr", "len", "type", "list", "set
 def certainty_of_message(event: Call) -> Confidence:
     """As ``certainty``, but nothing shows that a warning or error behind a test is told: it says what should not be.
 
-    It is to be expected where an argument is missing that may be left out (``if mask is None:``), and where the block
+    It is to be expected where declared inputs lead there, where an argument is missing that may be left out (``if mask is None:``), and where the block
     also does the work of a case (``if padding > 0:`` warns and pads).
     """
-    if event.qualname.rpartition(".")[2] not in _TOLD or not event.site.conditional:
+    is_shown = event.site.has_sample or not event.site.conditional
+    if is_shown or event.qualname.rpartition(".")[2] not in _TOLD:
         return certainty(event)
     function = function_named(event)
     is_expected = function is not None and (_lacks_optional(event, function) or _stands_beside_work(event, function))

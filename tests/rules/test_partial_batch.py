@@ -194,3 +194,36 @@ def test_a_loop_may_have_no_rest_or_see_to_it(
     file = tmp_path / "train.py"
     file.write_text(LOOP.format(data=data, size=size, asked=asked))
     assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
+
+
+MADE = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+net = torch.compile(torch.nn.Sequential(torch.nn.Embedding(9, 4)))
+
+
+def made(size, steps):
+    ids = {made}
+    return ids[:, :-1], ids[:, 1:]
+
+
+def main(size, steps):
+    x, y = made(size, steps)
+    for ids, _ in DataLoader(TensorDataset(x, y), batch_size=size):
+        net(ids)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "rules"),
+    [
+        ("torch.randint(0, 9, (size * steps, 5))", []),
+        ("torch.zeros((size * steps, 5), dtype=torch.long)", []),
+        ("torch.load(size)", ["GD705"]),
+    ],
+)
+def test_tensors_made_of_sizes_are_made_for_batches(tmp_path, made, rules):
+    file = tmp_path / "train.py"
+    file.write_text(MADE.format(made=made))
+    assert [f.rule for f in analyse([(file, file.name)]).findings] == rules

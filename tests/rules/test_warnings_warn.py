@@ -116,3 +116,12 @@ def test_a_block_that_also_does_the_work_of_a_case_runs(block: str, confidence: 
     file = tmp_path / "model.py"
     file.write_text(f"{head}    if x.shape[0] > 3:\n        {block}\n    return x * 2\n")
     assert [finding.confidence for finding in analyse([(file, "model.py")]).findings] == [confidence]
+
+
+@pytest.mark.parametrize(("size", "confidences"), [(4, ["likely"]), (2, [])])
+def test_declared_inputs_show_whether_a_warning_is_issued(size: int, confidences: list[str], tmp_path: Path) -> None:
+    body = "    if x.shape[0] > 3:\n        warnings.warn('cropped')\n    return x * 2\n"
+    sample = f"\n\ndef graphdoctor_target():\n    return f, (torch.rand({size}),)\n"
+    file = tmp_path / "model.py"
+    file.write_text(f"import warnings\n\nimport torch\n\n\ndef f(x):\n{body}{sample}")
+    assert [f.confidence for f in analyse([(file, "model.py")]).findings if f.confidence != "possible"] == confidences

@@ -58,6 +58,8 @@ class Site:
     untaken: bool = False
     #: In a forward pass of which nothing shows that it is compiled.
     assumed: bool = False
+    #: In code that the file declares the inputs of: a line that these do not lead to is ``untaken``.
+    has_sample: bool = False
     #: After an operand of ``and`` or ``or`` that may end the expression.
     optional: bool = False
     #: The statement of the function at which the graph ended last: Dynamo compiles what follows as a separate function.

@@ -201,6 +201,7 @@ class Interpreter:
                 compiled=frame.compiled,
                 untaken=frame.untaken,
                 assumed=self.region_facts.assumed,
+                has_sample=self.region_facts.has_sample,
                 optional=frame.optional,
                 resumed=frame.resumed,
                 resumes=frame.resumes,

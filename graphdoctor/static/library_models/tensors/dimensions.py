@@ -47,9 +47,8 @@ def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs
         return _spelled(args[1:]) if not kwargs else None
     if name in _PRODUCTS:
         return _PRODUCTS[name]
-    if name in torch_tables.SIZED and "size" not in kwargs:
-        # One by one: ``torch.zeros(2, n)``, but not ``torch.zeros(shape)``.
-        return len(args) if len(args) > 1 and not any(isinstance(a, Seq) for a in args) else None
+    if name in torch_tables.SIZED or name in torch_tables.SIZED_BY_FIRST or name == "randint":
+        return _of_sizes(name, args, kwargs)
     if name in ("cat", "concat", "concatenate", "stack") and args:
         joined = _in_common(args[0])
         return joined if joined is None or name != "stack" else joined + 1
@@ -139,6 +138,18 @@ def _of_operand(name: str, ndim: int, args: tuple[Value, ...], kwargs: Mapping[s
         left_out = len(found.items) if isinstance(found, Seq) and found.items is not None else int(_is_int(found))
         return max(ndim - left_out, 0) if left_out else None
     return None
+
+
+def _of_sizes(name: str, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:
+    """The number of dimensions of what is made of sizes: ``torch.zeros(2, n)``, ``torch.randint(9, (2, n))``, but not
+    ``torch.zeros(shape)``.
+    """
+    sizes = args[-1:] if name == "randint" else args[:1] if name in torch_tables.SIZED_BY_FIRST else args
+    if "size" in kwargs:
+        sizes = (kwargs["size"],)
+    if len(sizes) > 1 and not any(isinstance(size, Seq) for size in sizes):
+        return len(sizes)
+    return _spelled(sizes) if sizes and isinstance(sizes[0], Seq) else None
 
 
 def _spelled(sizes: tuple[Value, ...]) -> int | None:
