@@ -26,8 +26,8 @@ _TEXTS = frozenset({"format", "join", "str", "repr", "len", "type", "list", "set
 def certainty_of_message(event: Call) -> Confidence:
     """As ``certainty``, but nothing shows that a warning or error behind a test is told: it says what should not be.
 
-    It is to be expected where declared inputs lead there, where an argument is missing that may be left out (``if mask is None:``), and where the block
-    also does the work of a case (``if padding > 0:`` warns and pads).
+    It is to be expected where declared inputs lead there, where an argument is missing that may be left out
+    (``if mask is None:``), and where the block also does the work of a case (``if padding > 0:`` warns and pads).
     """
     is_shown = event.site.has_sample or not event.site.conditional
     if is_shown or event.qualname.rpartition(".")[2] not in _TOLD:
