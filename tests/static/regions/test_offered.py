@@ -432,13 +432,10 @@ def test_what_gives_a_dict_of_numbers_is_called_around_compiled_code(events):
 
         from torch import Tensor
 
-        __all__ = ["shares", "parts", "counts"]
+        __all__ = ["shares", "parts"]
 
         def shares(x: Tensor) -> Dict[str, float]:
             return {"largest": x.max().item()} if x.sum() > 0 else {}
-
-        def counts(x: Tensor) -> dict[str, list[int]]:
-            return {"all": x.tolist()} if x.sum() > 0 else {}
 
         def parts(x: Tensor) -> Dict[str, Tensor]:
             return {"largest": x.max()} if x.sum() > 0 else {}
