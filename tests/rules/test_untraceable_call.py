@@ -492,6 +492,8 @@ net = Net()
     [
         ("self.mode.lower() == 'sum'", True),
         ("Mode.MEAN.startswith('s')", True),
+        ("isinstance(self.mode, str) and self.mode.strip() == 'sum'", True),
+        ("isinstance(self.plain, str) and self.plain.strip() == 'sum'", False),
         ("self.mode.value.lower() == 'sum'", False),
         ("self.mode == 'sum' and self.mode is Mode.SUM and self.mode in ('sum', Mode.MEAN)", False),
         ("self.mode.name.lower() == 'sum' or f'{self.mode}'", False),

@@ -190,7 +190,8 @@ def _constant_fits(value: Const, qualname: str, name: str) -> bool | None:
     if value.value is None:
         return name in ("NoneType", "object")
     if qualname.startswith("builtins."):
-        return _kind_fits(type(value.value).__name__, name)
+        # A member of ``class Mode(str, Enum)`` is a text.
+        return _kind_fits("str" if isinstance(value.value, str) else type(value.value).__name__, name)
     if name in _TENSORS:
         return False
     return False if name in ("Iterable", "Sequence", "Mapping") and not isinstance(value.value, str) else None

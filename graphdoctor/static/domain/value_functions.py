@@ -81,7 +81,7 @@ def _merged(seen: list[Value], found: list[type[Value]]) -> list[Value]:
     if found.count(Const) > 3:
         constants = [o for o in seen if isinstance(o, Const) and o.value is not None]
         if len(constants) > 3:
-            names = {type(o.value).__name__ for o in constants}
+            names = {"str" if isinstance(o.value, str) else type(o.value).__name__ for o in constants}
             others = [o for o in seen if not isinstance(o, Const) or o.value is None]
             seen = [*others, PythonValue(names.pop() if len(names) == 1 else "object")]
     return seen

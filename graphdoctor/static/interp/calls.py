@@ -358,7 +358,7 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
         whole_frame=frame.whole_frame,
         conditional=frame.conditional,
         untaken=frame.untaken or DEFAULT_OF_LOOKUP in info.markers,
-        muted=frame.muted,
+        muted=frame.muted or (frame.compiled and definitions.refuses(info)),
         trying=frame.trying,
         guessed=frame.guessed,
         recomputed=frame.recomputed,

@@ -45,6 +45,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import calls, expressions, imports, statements
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import type_checkers, wrappers
+from graphdoctor.syntax.walk import find
 
 #: Decorators that do not change what a call gives; the last part of the name marks the function.
 _DISABLE = (
@@ -293,6 +294,12 @@ def is_abstract(info: FunctionInfo) -> bool:
     error = raised.exc if isinstance(raised, cst.Raise) else None
     name = error.func if isinstance(error, cst.Call) else error
     return isinstance(name, cst.Name) and name.value == "NotImplementedError"
+
+
+def refuses(info: FunctionInfo) -> bool:
+    """Whether a function only raises ``NotImplementedError``, perhaps with a warning before."""
+    known = "NotImplementedError" in info.module.source.text
+    return known and is_abstract(info) and not find(info.body, cst.Return)
 
 
 def parameters(params: cst.Parameters) -> Sequence[cst.Param]:

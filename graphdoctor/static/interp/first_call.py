@@ -9,6 +9,7 @@ there the branch runs, as for an object that the call makes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
@@ -163,8 +164,10 @@ def _fills(interpreter: Interpreter, block: cst.CSTNode, receiver: str, name: st
 def _is_reset(function: FunctionInfo, receiver: str, name: str) -> bool:
     """Whether another method of the class takes the value away, as for weights that have changed."""
     owner = function.owner
+    if owner is None or receiver != "self":
+        return False
     # Most attributes are set to None in one constructor only; the bodies of methods are converted when they are read.
-    if owner is None or receiver != "self" or function.module.source.text.count(f"self.{name} = None") < 2:
+    if len(re.findall(rf"\bself\.{re.escape(name)}(?!\w)[^=\n(]*= None\b", function.module.source.text)) < 2:
         return False
     methods = (each for known in owner.mro for each in known.attrs.values() if isinstance(each, Function))
     others = (each.info for each in methods if each.info is not function and each.info.name != "__init__")

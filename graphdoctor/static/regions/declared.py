@@ -9,7 +9,16 @@ import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import holds_only_tensors, options
-from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Seq, Value
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    PythonValue,
+    Seq,
+    Value,
+)
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.data_transforms import FILLING, draws
@@ -105,9 +114,13 @@ def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
 
 
 def _may_hold_tensors(declared: Value) -> bool:
-    """Whether a declared value is more than Python's numbers and texts, and lists of them."""
+    """Whether a declared value is more than Python's numbers and texts, and lists and dicts of them."""
     for part in options(declared):
-        held = ((part.element,) if part.items is None else part.items) if isinstance(part, Seq) else ()
-        if any(map(_may_hold_tensors, held)) or not isinstance(part, (Const, PythonValue, Seq)):
+        held: tuple[Value, ...] = ()
+        if isinstance(part, Seq):
+            held = (part.element,) if part.items is None else part.items
+        elif isinstance(part, Mapping):
+            held = (*(value for _, value in part.items), part.rest or UNKNOWN)
+        if any(map(_may_hold_tensors, held)) or not isinstance(part, (Const, PythonValue, Seq, Mapping)):
             return True
     return False

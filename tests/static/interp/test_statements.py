@@ -223,3 +223,16 @@ def test_an_annotation_says_which_of_two_kinds_a_value_is(events, annotated, kin
     found = run(events, f"y{annotated} = x.numpy() if len(mask) else x\nprint(y)\nreturn x")
     (shown,) = prints(found)
     assert {option.numpy for option in options(shown.args[0])} == kinds
+
+
+@pytest.mark.parametrize(
+    ("body", "reported"),
+    [
+        ("print(1)\nraise NotImplementedError", 0),
+        ("print(1)\nraise NotImplementedError('subclasses define it')", 0),
+        ("print(1)\nif mask is None:\n    return x\nraise NotImplementedError(mask)", 1),
+        ("print(1)\nraise ValueError", 1),
+    ],
+)
+def test_what_a_function_that_is_not_there_yet_does_is_no_concern(events, body, reported):
+    assert len(prints(run(events, body))) == reported

@@ -435,3 +435,20 @@ def test_functions_of_tensors_in_a_package_are_regions(events, tmp_path, listed,
     if in_package:
         (tmp_path / "__init__.py").touch()
     assert {e.site.function for e in events(HELPERS.format(listed=listed)) if isinstance(e, Truth)} == regions
+
+
+def test_what_gives_a_dict_of_numbers_is_called_around_compiled_code(events):
+    found = events("""
+        from typing import Dict
+
+        from torch import Tensor
+
+        __all__ = ["shares", "parts"]
+
+        def shares(x: Tensor) -> Dict[str, float]:
+            return {"largest": x.max().item()} if x.sum() > 0 else {}
+
+        def parts(x: Tensor) -> Dict[str, Tensor]:
+            return {"largest": x.max()} if x.sum() > 0 else {}
+    """)
+    assert {e.site.function for e in found if isinstance(e, Truth)} == {"parts"}
