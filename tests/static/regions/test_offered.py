@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.values import Tensor
 
@@ -367,74 +365,6 @@ def test_a_function_that_unpacks_its_argument_into_tensors_is_a_region(events):
             return last if first > 0 else range(last)
     """)
     assert {e.site.function for e in found if isinstance(e, Truth)} == {"error", "error_of"}
-
-
-HELPERS = """
-    import random
-
-    import torch
-    from torch import Tensor
-    from torch.utils.data import Sampler
-
-    {listed}
-
-    class Rows(Sampler):
-        pass
-
-    def largest(x: Tensor, clip: float = 0.2) -> Tensor:
-        return x.max() if x.sum() > clip else x
-
-    def both(x: Tensor, y) -> tuple[Tensor, Tensor]:
-        return (x, y) if x.sum() > 0 else (y, x)
-
-    def of_scales(outputs: list[list[Tensor]]) -> tuple[Tensor, list[Tensor]]:
-        return (outputs[0][0], []) if outputs[0][0].sum() > 0 else (outputs[-1][0], outputs[0])
-
-    def of_sizes(sizes: list[int]) -> Tensor:
-        return torch.zeros(sizes) if torch.tensor(sizes).sum() > 0 else torch.ones(1)
-
-    def as_number(x: Tensor) -> float:
-        return x.max().item() if x.sum() > 0 else 0.0
-
-    def unknown(x, y) -> Tensor:
-        return x if x.sum() > 0 else y
-
-    def masked(x: Tensor) -> Tensor:
-        return x if x.sum() > random.random() else -x
-
-    def collated(x: Tensor) -> Tensor:
-        return x if torch.utils.data.get_worker_info() is None and x.sum() > 0 else x.share_memory_()
-
-    def drawn(count: int) -> Tensor:
-        return torch.rand(count) if torch.rand(1) > 0.5 else torch.zeros(count)
-
-    def _filled(x: Tensor) -> Tensor:
-        return x.uniform_() if x.sum() > 0 else x.normal_()
-
-    def _inner(x: Tensor) -> Tensor:
-        return x if x.sum() > 0 else -x
-
-    def _reference(x: Tensor) -> Tensor:
-        return x if x.sum() > 0 else -x
-
-    class Tables:
-        def __init__(self, x):
-            self.table = _inner(x)
-"""
-
-
-@pytest.mark.parametrize(
-    ("listed", "in_package", "regions"),
-    [
-        pytest.param("", True, {"largest", "both", "of_scales", "_reference"}, id="package"),
-        pytest.param("", False, set(), id="script"),
-        pytest.param("__all__ = []", True, set(), id="listed"),
-    ],
-)
-def test_functions_of_tensors_in_a_package_are_regions(events, tmp_path, listed, in_package, regions):
-    if in_package:
-        (tmp_path / "__init__.py").touch()
-    assert {e.site.function for e in events(HELPERS.format(listed=listed)) if isinstance(e, Truth)} == regions
 
 
 def test_what_gives_a_dict_of_numbers_is_called_around_compiled_code(events):
