@@ -330,7 +330,7 @@ class ClassInfo:
         return not self.is_module and any(name in self._declared_tensors for name in self.fields)
 
     @property
-    def holds_only_tensors(self) -> bool:
+    def holds_tensors(self) -> bool:
         """Whether an attribute of its objects is declared to be a tensor."""
         return not self.is_module and bool(self._declared_tensors)
 

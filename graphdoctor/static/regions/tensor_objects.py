@@ -41,7 +41,7 @@ def parts_of_tensor_objects(
         info = value.info if isinstance(value, Class) and value.info.module is module else None
         if info is None or name not in public or info.is_module:
             continue
-        is_plain = info.holds_only_tensors and is_plain_class(info) and not _is_of_data(info)
+        is_plain = info.holds_tensors and is_plain_class(info) and not _is_of_data(info)
         if not (info.is_tensor or _is_of_distributions(info) or is_plain):
             continue
         init = info.lookup("__init__")
