@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Mapping
 
 import libcst as cst
 
@@ -26,32 +26,38 @@ _TEXTS = frozenset({"format", "join", "str", "repr", "len", "type", "list", "set
 def certainty_of_message(event: Call) -> Confidence:
     """As ``certainty``, but nothing shows that a warning or error behind a test is told: it says what should not be.
 
-    It is to be expected where declared inputs lead there, where an argument is missing that may be left out
-    (``if mask is None:``), and where the block also does the work of a case (``if padding > 0:`` warns and pads).
+    It is to be expected where declared inputs or the defaults of arguments lead there (``if mask is None:``), and where
+    the block also does the work of a case (``if padding > 0:`` warns and pads).
     """
     is_shown = event.site.has_sample or not event.site.conditional
     if is_shown or event.qualname.rpartition(".")[2] not in _TOLD:
         return certainty(event)
     function = function_named(event)
-    is_expected = function is not None and (_lacks_optional(event, function) or _stands_beside_work(event, function))
+    is_expected = function is not None and (
+        _is_met_by_defaults(event, function) or _stands_beside_work(event, function)
+    )
     return certainty(event) if is_expected else "possible"
 
 
-def _lacks_optional(event: Call, function: cst.FunctionDef) -> bool:
-    """Whether ``event`` is only behind tests that find an argument missing which is None by default."""
+def _is_met_by_defaults(event: Call, function: cst.FunctionDef) -> bool:
+    """Whether ``event`` is only behind tests that are true where arguments have their defaults."""
     params = [*function.params.params, *function.params.kwonly_params]
-    optional = {p.name.value for p in params if isinstance(p.default, cst.Name) and p.default.value == "None"}
+    defaults = {p.name.value: p.default.value for p in params if isinstance(p.default, cst.Name)}
     around = [branch for branch in find(function.body, cst.If) if _holds(branch.body, event)]
-    return bool(around) and all(any(_finds_missing(part, optional) for part in conjuncts(b.test)) for b in around)
+    return bool(around) and all(any(_is_met(part, defaults) for part in conjuncts(b.test)) for b in around)
 
 
-def _finds_missing(test: cst.BaseExpression, optional: Container[str]) -> bool:
-    """``mask is None`` for one of the names in ``optional``."""
+def _is_met(test: cst.BaseExpression, defaults: Mapping[str, str]) -> bool:
+    """``mask is None``, ``flag`` or ``not flag`` of an argument whose default is None, True or False."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return isinstance(test.expression, cst.Name) and defaults.get(test.expression.value) in ("False", "None")
+    if isinstance(test, cst.Name):
+        return defaults.get(test.value) == "True"
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(test.left, cst.Name):
         return False
     (part,) = test.comparisons
     is_none = isinstance(part.comparator, cst.Name) and part.comparator.value == "None"
-    return is_none and isinstance(part.operator, cst.Is) and test.left.value in optional
+    return is_none and isinstance(part.operator, cst.Is) and defaults.get(test.left.value) == "None"
 
 
 def _stands_beside_work(event: Call, function: cst.FunctionDef) -> bool:

@@ -5,8 +5,8 @@ What: Every method of a `logging` logger, `isEnabledFor` and a `debug` that is s
 accelerate, which are the same objects; `loguru.logger` and `absl.logging`.
 
 Why: Dynamo does not trace loggers. Each call splits the graph whether or not a line is written. A warning
-behind a test is only possible, since nothing shows that it is issued, unless the test finds an argument missing
-that is None by default, or the block also does the work of a case.
+behind a test is only possible, since nothing shows that it is issued, unless the defaults of the arguments lead
+there, or the block also does the work of a case.
 
 Fix: Guard the call with `if not torch.compiler.is_compiling():`, or log in the code that calls the model.
 Make the logger at module level.

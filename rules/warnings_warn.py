@@ -6,7 +6,7 @@ attention layers of torch that get an attention mask of floats and a padding mas
 Why: The warnings machinery is Python state outside the graph. Dynamo splits the graph at each call, also when
 the warning is filtered out or was already shown. Inside `with warnings.catch_warnings():` nothing of the
 function is compiled. A warning behind a test is only possible, since nothing shows that it is
-issued, unless the test finds an argument missing that is None by default, or the block also does the work of a case.
+issued, unless the defaults of the arguments lead there, or the block also does the work of a case.
 
 Fix: Check and warn once in `__init__`, or put the call under `if not torch.compiler.is_compiling():`. Set
 filters in the program that runs the model. Give both masks of an attention layer in bool.

@@ -88,6 +88,11 @@ def test_nothing_shows_that_a_warning_behind_a_test_is_issued(call: str, confide
     [
         ("mask is None", "likely"),
         ("x.ndim > 1 and mask is None", "likely"),
+        ("not quiet", "likely"),
+        ("not quiet and x.ndim > 1", "likely"),
+        ("loud", "likely"),
+        ("not loud", "possible"),
+        ("quiet", "possible"),
         ("mask is not None", "possible"),
         ("x.ndim > 1 or mask is None", "possible"),
         ("scale is None", "possible"),
@@ -95,8 +100,8 @@ def test_nothing_shows_that_a_warning_behind_a_test_is_issued(call: str, confide
         ("quiet:\n      if mask is None", "possible"),
     ],
 )
-def test_a_plain_call_lacks_what_may_be_left_out(test: str, confidence: str, tmp_path: Path) -> None:
-    head = "import warnings\n\nimport torch\n\n\n@torch.compile\ndef f(x, scale, quiet=False, mask=None):\n"
+def test_a_plain_call_has_the_defaults(test: str, confidence: str, tmp_path: Path) -> None:
+    head = "import warnings\n\nimport torch\n\n\n@torch.compile\ndef f(x, scale, quiet=False, mask=None, loud=True):\n"
     file = tmp_path / "model.py"
     file.write_text(f"{head}    if {test}:\n        warnings.warn('all rows count')\n    return x * 2\n")
     assert [finding.confidence for finding in analyse([(file, "model.py")]).findings] == [confidence]
