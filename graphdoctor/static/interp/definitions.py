@@ -288,12 +288,12 @@ def _fields(info: ClassInfo, node: cst.ClassDef) -> tuple[str, ...]:
 
 def is_abstract(info: FunctionInfo) -> bool:
     """Whether a function ends in ``raise NotImplementedError``, so that subclasses define it."""
-    body = info.body.body if isinstance(info.body, cst.IndentedBlock) else ()
+    body = info.body.body if type(info.body) is cst.IndentedBlock else ()
     last = body[-1] if body else None
-    raised = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
-    error = raised.exc if isinstance(raised, cst.Raise) else None
-    name = error.func if isinstance(error, cst.Call) else error
-    return isinstance(name, cst.Name) and name.value == "NotImplementedError"
+    raised = last.body[-1] if type(last) is cst.SimpleStatementLine else None
+    error = raised.exc if type(raised) is cst.Raise else None
+    name = error.func if type(error) is cst.Call else error
+    return type(name) is cst.Name and name.value == "NotImplementedError"
 
 
 def refuses(info: FunctionInfo) -> bool:
