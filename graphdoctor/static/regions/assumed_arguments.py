@@ -24,13 +24,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.argument_inference import (
-    described,
-    described_as_numbers,
-    keyed,
-    unpacked,
-    uses_of,
-)
+from graphdoctor.static.regions.argument_inference import described, described_as_numbers, keyed, unpacked, uses_of
 from graphdoctor.static.regions.definitions import annotation_of
 from graphdoctor.static.regions.flags import items_only_asked, keyed_items, option_tables
 from graphdoctor.static.regions.passed_on import passed_on

@@ -134,6 +134,10 @@ class Net(nn.Module):
         ("if self.training:\n    return x\nelse:\n    return self.part(x)", ["Part.infer"]),
         ("if self.training:\n    return x\nx = x + 1\nreturn self.part(x)", ["Part.infer"]),
         ("if not self.training:\n    return x\nreturn self.part(x)", ["Part.learn"]),
+        (
+            "for _ in range(2):\n    if self.training:\n        continue\n    x = x + 1\nreturn self.part(x)",
+            ["Part.infer", "Part.learn"],
+        ),
         ("return self.part(x)", ["Part.infer", "Part.learn"]),
         ("if x.ndim > 1:\n    x = x + 1\nreturn self.part(x)", ["Part.infer", "Part.learn"]),
     ],
