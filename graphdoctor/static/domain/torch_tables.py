@@ -93,15 +93,15 @@ FLOAT_OPS = words(
     """
 )
 
-#: Functions and methods that keep the dtype of their first operand.
+#: Functions and methods that keep the dtype of their first operand, beside those that work in place.
 SAME_DTYPE_OPS = words(
     """
     clone detach contiguous reshape view expand expand_as repeat flatten squeeze unsqueeze permute transpose t flip
     roll unfold gather index_select take narrow select masked_fill masked_select new_zeros new_ones new_full
     zeros_like ones_like empty_like full_like cpu cuda data T mT abs neg clamp clip max min amax amin
-    sort topk kthvalue triu tril diagonal diag chunk split unbind broadcast_to movedim swapaxes detach_ view_as
+    sort topk kthvalue triu tril diagonal diag chunk split unbind broadcast_to movedim swapaxes view_as
     masked_scatter index_fill index_copy index_put scatter repeat_interleave tile pad atleast_1d atleast_2d atleast_3d
-    nan_to_num fill_ zero_ masked_fill_ index_fill_ index_put_ scatter_ cartesian_prod combinations
+    nan_to_num cartesian_prod combinations
     """
 )
 

@@ -14,6 +14,11 @@ _SAME = torch_tables.words(
     "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift"
 )
 
+#: Methods that may change how many dimensions a tensor itself has; all others that work in place keep that.
+_RESHAPING = torch_tables.words(
+    "as_strided_ resize_ resize_as_ resize_as_sparse_ set_ sparse_resize_ sparse_resize_and_clear_ squeeze_ unsqueeze_"
+)
+
 #: Operators on two tensors or more, element by element.
 BROADCAST = torch_tables.words(
     "eq ne lt le gt ge add sub mul div maximum minimum logical_and logical_or logical_xor where"
@@ -127,7 +132,7 @@ def along(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Ma
 
 
 def _of_operand(name: str, ndim: int, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> int | None:
-    if name in torch_tables.SAME_SHAPE_OPS or name in _SAME:
+    if name in torch_tables.SAME_SHAPE_OPS or name in _SAME or (name.endswith("_") and name not in _RESHAPING):
         return ndim
     if name == "unsqueeze":
         return ndim + 1

@@ -162,7 +162,7 @@ def result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kwa
         return "int"
     if name in torch_tables.FLOAT_OPS:
         return "float"
-    if operand is not None and name in torch_tables.SAME_DTYPE_OPS:
+    if operand is not None and (name in torch_tables.SAME_DTYPE_OPS or name.endswith("_")):
         return operand.dtype
     if name in ("sum", "prod", "cumsum") and operand is not None:
         return "int" if operand.dtype in ("bool", "int") else operand.dtype
