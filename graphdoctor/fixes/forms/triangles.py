@@ -5,9 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, is_torch_function
-from graphdoctor.fixes.analysis.triangles import triangle
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.proof.triangles import triangle
 from graphdoctor.static.domain.events import Subscript
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
