@@ -130,9 +130,11 @@ def _changed(call: cst.Call, editor: Editor) -> Triangle | None:
     if called(call) == "logical_not":
         return replace(inner.negated(), is_bool=True)
     if called(call) in _KEEPING:
-        to_bool = {editor.code(value) for value in (*plain, *given.values())} & {"bool", "torch.bool"}
-        is_bool = called(call) == "bool" or bool(to_bool) or (called(call) in _SAME_DTYPE and inner.is_bool)
-        return replace(inner, is_bool=is_bool)
+        given_to = [editor.code(value) for value in (*plain, *given.values())]
+        is_moved = called(call) == "to" and all(text.endswith("device") or text[:1] in "\"'" for text in given_to)
+        becomes_bool = called(call) == "bool" or not {"bool", "torch.bool"}.isdisjoint(given_to)
+        keeps_dtype = called(call) in _SAME_DTYPE or is_moved
+        return replace(inner, is_bool=becomes_bool or (keeps_dtype and inner.is_bool))
     return _cut(call, call.func.value, plain, given, editor)
 
 

@@ -46,23 +46,28 @@ def read_once(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("This is no code of a module.")
     if any(isinstance(d.decorator, cst.Name) for d in function.decorators):
         raise Refuse("the code is no plain method")
-    read, value, kind = _expression(hit, owner, editor)
-    name = editor.fresh(f"_{_label(read)}_{kind}")
+    place = hit.place
+    if isinstance(place, cst.Subscript):
+        mask, read, value, wanted = _mask(place, owner, editor)
+        kind: Kind = "index"
+    else:
+        read, value, kind = _expression(hit, owner, editor)
+        mask, wanted = read, "{}"
+    name = editor.fresh(f"_{_label(mask)}_{kind}")
     line = f"self.{name} = {value}"
     known: tuple[Known, ...] = ("once",)
     if kind == "index":
         # Moved with the module, and in no state_dict, which stays as it was.
         line = f'self.register_buffer("{name}", {value}, persistent=False)'
         known = ("once", "unsaved")
-    edits = (*editor.torch_import(read), at_end_of_init(owner, line, editor), editor.replace(read, f"self.{name}"))
+    new = editor.replace(read, wanted.format(f"self.{name}"))
+    edits = (*editor.torch_import(read), at_end_of_init(owner, line, editor), new)
     return FixPlan(edits, "unsafe", _REASON, known=known)
 
 
 def _expression(hit: Hit, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, Kind]:
     """What is read of buffers around the hit, the code that computes it, and what it gives."""
     place = hit.place
-    if isinstance(place, cst.Subscript):
-        return _mask(place, owner, editor)
     if not isinstance(place, cst.BaseExpression) or not _is_constant(place, owner, editor):
         raise Refuse("it depends on more than buffers that nothing changes")
     read: cst.BaseExpression = place
@@ -99,21 +104,34 @@ def _is_switch(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
     return False
 
 
-def _mask(place: cst.Subscript, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, Kind]:
-    """The mask in ``x[:, self.keep]``: its indices select the same."""
+def _mask(
+    place: cst.Subscript, owner: cst.ClassDef, editor: Editor
+) -> tuple[cst.BaseExpression, cst.BaseExpression, str, str]:
+    """The mask in ``x[:, self.keep]``, what is replaced, the code of the indices that select the same, and the text
+    with ``{}`` in their place.
+    """
     for element in place.slice:
         index = element.slice
         tensor = tensor_of(editor.value(index.value)) if isinstance(index, cst.Index) else None
         if tensor is None or tensor.dtype != "bool" or not isinstance(index, cst.Index):
             continue
-        if tensor.ndim != 1 or not _is_constant(index.value, owner, editor):
+        mask = index.value
+        if not _is_constant(mask, owner, editor, or_plain=True):
             raise Refuse("the mask depends on more than buffers that nothing changes")
-        return index.value, f"{editor.operand(index.value)}.nonzero().squeeze(1)", "index"
+        if tensor.ndim == 1:
+            return mask, mask, f"{editor.operand(mask)}.nonzero().squeeze(1)", "{}"
+        if len(place.slice) == 1 and tensor.ndim is not None:
+            flat = f"{editor.operand(place.value)}.flatten(0, {tensor.ndim - 1})[{{}}]"
+            return mask, place, f"{editor.operand(mask)}.flatten().nonzero().squeeze(1)", flat
+        raise Refuse("how many dimensions the mask has is not known, or it stands among other indices")
     raise Refuse("no mask is among the indices")
 
 
-def _is_constant(node: cst.BaseExpression, owner: cst.ClassDef, editor: Editor) -> bool:
-    """Whether ``node`` reads buffers of the module that nothing changes, and computes a value of them alone."""
+def _is_constant(node: cst.BaseExpression, owner: cst.ClassDef, editor: Editor, or_plain: bool = False) -> bool:
+    """Whether ``node`` reads buffers of the module that nothing changes, and computes a value of them alone.
+
+    ``or_plain``: or other attributes that the constructor alone sets.
+    """
     if any(isinstance(n, (cst.Lambda, cst.BaseComp, cst.NamedExpr, cst.Await, cst.Yield)) for n in walk(node)):
         return False
     for call in calls(node):
@@ -124,7 +142,18 @@ def _is_constant(node: cst.BaseExpression, owner: cst.ClassDef, editor: Editor) 
     read = {n.attr.value for n in walk(node) if is_own(n)}
     loose = {n.value for n in walk(node) if isinstance(n, cst.Name) and n not in labels} - {"self"}
     functions = {root(c.func) for c in calls(node) if is_torch_function(c, editor) or called(c) in _BUILTINS}
-    return bool(read) and loose <= functions and all(is_buffer(name, owner, editor) for name in read)
+    known_names = (is_buffer(n, owner, editor) or (or_plain and _is_set_once(n, owner, editor)) for n in read)
+    return bool(read) and loose <= functions and all(known_names)
+
+
+def _is_set_once(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
+    """Whether ``self.name = ...`` in the constructor of ``owner`` is all that the file writes to such an attribute."""
+    written = [node for node, _ in writes(name, editor)]
+    if len(written) != 1 or not isinstance(written[0], cst.Assign) or not in_constructor(written[0], editor):
+        return False
+    return owner in editor.ancestors(written[0]) and [editor.code(t.target) for t in written[0].targets] == [
+        f"self.{name}"
+    ]
 
 
 def is_buffer(name: str, owner: cst.ClassDef, editor: Editor) -> bool:

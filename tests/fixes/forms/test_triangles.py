@@ -25,6 +25,7 @@ def program(*lines: str) -> str:
     [
         (["m = torch.eye(len(x), dtype=torch.bool, device=x.device)", "m = ~m"], OFF),
         (["m = ~torch.eye(len(x), device=x.device).bool()"], OFF),
+        (["m = torch.eye(len(x), dtype=torch.bool).to(x.device)", "m = ~m.to('cpu')"], OFF),
         (["m = torch.eye(len(x)) == 0"], OFF),
         (["m = (1 - torch.eye(len(x))).to(torch.bool)"], OFF),
         (["m = (torch.ones(len(x), len(x)) - torch.eye(len(x))).bool()"], OFF),
@@ -110,6 +111,7 @@ def same_in_one_graph(runner: Any, before: str, after: str, x: torch.Tensor) -> 
         ["m = torch.eye(len(x), dtype=torch.bool)", "m[0, 1] = True", "return x[m]"],
         ["m = torch.eye(len(x)) > x.mean()", "return x[m]"],
         ["m = ~torch.eye(len(x)).byte()", "return x[m]"],
+        ["m = ~torch.eye(len(x)).bool().to(x.int())", "return x[m > 0]"],
         ["m = torch.ones(len(x), len(x)).triu(len(x) // 2).bool()", "return x[m]"],
         ["m = torch.ones(len(x), len(x)).bool()", "m[0] = False", "m.fill_diagonal_(False)", "return x[m]"],
         ["m = torch.ones(len(x), len(x)).bool()", "for _ in range(2):", "    m.fill_diagonal_(False)", "return x[m]"],
