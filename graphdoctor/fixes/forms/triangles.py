@@ -7,12 +7,13 @@ import libcst as cst
 from graphdoctor.fixes.analysis.purity import called, is_torch_function
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.proof.triangles import triangle
+from graphdoctor.fixes.proof.triangles import Triangle, triangle
 from graphdoctor.static.domain.events import Subscript
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _REASON = "The mask is made of sizes alone: the same elements are taken in the same order."
+_BROADCAST = " The tensor must be as large as the mask."
 
 
 def select_by_position(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -30,28 +31,34 @@ def select_by_position(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse(f"`{editor.code(tensor)}` is not shown to be a tensor")
     if made.kind == "others" and not made.is_square:
         raise Refuse(f"`{editor.code(operands[2])}` is not shown to be a square")
+    if made.kind != "diagonal" and not isinstance(tensor, (cst.Name, cst.Attribute)):
+        raise Refuse(f"`{editor.code(tensor)}` would be computed twice; give it a name")
+    edit = editor.replace(hit.place, _selected(text, before, made, known.ndim == 2))
+    if isinstance(hit.place, cst.Call):
+        return FixPlan((*editor.torch_import(hit.place), edit), "unsafe", _REASON + _BROADCAST)
+    return FixPlan((*editor.torch_import(hit.place), edit), "safe", _REASON)
+
+
+def _selected(tensor: str, before: str, made: Triangle, is_matrix: bool) -> str:
+    """The code for what ``tensor[before, mask]`` selects; ``before`` is ``...`` or the slices of leading dimensions."""
     first, second = (-2, -1) if before == "..." else (before.count(":"), before.count(":") + 1)
     lead = f"{before}, " if before else ""
-    is_matrix = known.ndim == 2
     if made.kind == "diagonal":
         dims = "" if (first, second) == (0, 1) else f"dim1={first}, dim2={second}"
         moved = "" if is_matrix or first == -2 else f".movedim(-1, {first})"
-        return FixPlan((editor.replace(hit.place, f"{text}.diagonal({dims}){moved}.clone()"),), "safe", _REASON)
-    if not isinstance(tensor, (cst.Name, cst.Attribute)):
-        raise Refuse(f"`{editor.code(tensor)}` would be computed twice; give it a name")
+        return f"{tensor}.diagonal({dims}){moved}.clone()"
     if made.kind == "others":
-        size = f"len({text})" if first == 0 else f"{text}.shape[{second}]"
+        size = f"len({tensor})" if first == 0 else f"{tensor}.shape[{second}]"
         flat = "flatten()" if is_matrix else f"flatten({first}, {second})"
+        # Without the first element, each diagonal element is the last one in a row of one more.
         rows = f"unflatten({'-1' if first == -2 else first}, ({size} - 1, {size} + 1))"
-        spread = f"[{lead}:, :-1]" if first != -2 else "[..., :-1]"
-        edit = editor.replace(hit.place, f"{text}.{flat}[{lead}1:].{rows}{spread}.{flat}")
-        return FixPlan((edit,), "safe", _REASON)
-    sizes = ", ".join(f"{text}.shape[{dim}]" for dim in (first, second))
+        shorter = f"[{lead}:, :-1]" if first != -2 else "[..., :-1]"
+        return f"{tensor}.{flat}[{lead}1:].{rows}{shorter}.{flat}"
+    sizes = ", ".join(f"{tensor}.shape[{dim}]" for dim in (first, second))
     function = "torch.triu_indices" if made.kind == "upper" else "torch.tril_indices"
-    indices = f"{function}({sizes}, {made.offset}, device={text}.device).unbind()"
-    whole = before.replace(":", "slice(None)")
-    edit = editor.replace(hit.place, f"{text}[({whole}, *{indices})]" if before else f"{text}[{indices}]")
-    return FixPlan((*editor.torch_import(hit.place), edit), "safe", _REASON)
+    indices = f"{function}({sizes}, {made.offset}, device={tensor}.device).unbind()"
+    slices = before.replace(":", "slice(None)")
+    return f"{tensor}[({slices}, *{indices})]" if before else f"{tensor}[{indices}]"
 
 
 def _operands(hit: Hit, editor: Editor) -> tuple[cst.BaseExpression, str, cst.BaseExpression] | None:

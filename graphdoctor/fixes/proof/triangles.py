@@ -11,7 +11,7 @@ from typing import Literal
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called, is_torch_function, words
+from graphdoctor.fixes.analysis.purity import called, is_pure, is_torch_function, words
 from graphdoctor.fixes.analysis.types import latest
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.proof.aliasing import is_changed_in
@@ -70,6 +70,8 @@ def _named(name: cst.Name, editor: Editor) -> Triangle | None:
     made = triangle(value, editor) if value is not None else None
     if made is None or value is None or function is None:
         return None
+    if not all(_only_reads(node, editor) for node in find(function, cst.Name) if node.value == name.value):
+        return None
     writers = (*find(function, cst.Call), *find(function, cst.AssignTarget), *find(function, cst.AugAssign))
     changes = [node for node in writers if is_changed_in(node, name.value, editor)]
     if not changes or changes == [value]:
@@ -80,6 +82,16 @@ def _named(name: cst.Name, editor: Editor) -> Triangle | None:
     if len(changes) == 1 and is_next and isinstance(change, cst.Call) and called(change) == "fill_diagonal_":
         return _filled(made, change, editor)
     return None
+
+
+def _only_reads(name: cst.Name, editor: Editor) -> bool:
+    """False where what uses ``name`` may keep the tensor under another name, or hand it to code that changes it."""
+    user = editor.parent(name)
+    if isinstance(user, cst.Arg):
+        call = editor.parent(user)
+        return isinstance(call, cst.Call) and is_pure(call, editor, python=True)
+    computes = (cst.UnaryOperation, cst.Comparison, cst.ComparisonTarget, cst.BinaryOperation, cst.AugAssign)
+    return isinstance(user, (*computes, cst.Index, cst.Attribute, cst.Subscript, cst.AssignTarget))
 
 
 def _compared(mask: cst.Comparison, editor: Editor) -> Triangle | None:

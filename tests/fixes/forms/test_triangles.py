@@ -33,6 +33,7 @@ def program(*lines: str) -> str:
         (["n = len(x)", "m = torch.ones((n, n), dtype=torch.bool)", "m = m.fill_diagonal_(0)"], OFF),
         (["n = len(x)", "m = torch.ones(n, n, dtype=torch.bool)", "m.fill_diagonal_(False)"], OFF),
         (["m = torch.eye(len(x), dtype=torch.bool)"], "x.diagonal().movedim(-1, 0).clone()"),
+        (["m = torch.eye(len(x)).bool()", "n = torch.count_nonzero(m)"], "x.diagonal().movedim(-1, 0).clone()"),
         (
             ["m = torch.zeros(len(x), len(x)).fill_diagonal_(1).logical_not().logical_not()"],
             "x.diagonal().movedim(-1, 0).clone()",
@@ -87,7 +88,7 @@ def test_of_a_matrix(fixed: Any, runner: Any) -> None:
         "m = torch.eye(s.shape[0], dtype=torch.bool)",
         "return s[~m].view(len(x), -1), s[m], s.masked_select(~m), torch.masked_select(s, m)",
     )
-    after = fixed(source).text
+    after = fixed(source, unsafe=True).text
     off = "s.flatten()[1:].unflatten(0, (len(s) - 1, len(s) + 1))[:, :-1].flatten()"
     diagonal = "s.diagonal().clone()"
     assert f"    return {off}.view(len(x), -1), {diagonal}, {off}, {diagonal}\n" in after
@@ -110,6 +111,8 @@ def same_in_one_graph(runner: Any, before: str, after: str, x: torch.Tensor) -> 
     [
         ["m = torch.eye(len(x), dtype=torch.bool)", "m[0, 1] = True", "return x[m]"],
         ["m = torch.eye(len(x)) > x.mean()", "return x[m]"],
+        ["m = torch.eye(len(x)).bool()", "other = m", "other[0, 1] = True", "return x[m]"],
+        ["m = torch.eye(len(x)).bool()", "change(m)", "return x[m]"],
         ["m = ~torch.eye(len(x)).byte()", "return x[m]"],
         ["m = ~torch.eye(len(x)).bool().to(x.int())", "return x[m > 0]"],
         ["m = torch.ones(len(x), len(x)).triu(len(x) // 2).bool()", "return x[m]"],
