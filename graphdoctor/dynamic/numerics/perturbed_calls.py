@@ -67,6 +67,7 @@ class Varying:
         until = time.monotonic() + budget
         refused: set[str] = set()
         outside: Snapshot = {}
+        attempts = (True, False) if self.gradients else (False,)
         comparison.save(_settings(), self.folder, f"{self.mode}-{_SETTINGS}")
         for variation in ALL:
             if variation in FURTHER and not _one_sided(seen):
@@ -78,13 +79,16 @@ class Varying:
                 continue
             try:
                 with at_most(budget) if found.calls else contextlib.nullcontext():
-                    after, dtypes = self._outcome(variation, (True, False) if self.gradients else (False,))
+                    after, dtypes = self._outcome(variation, attempts)
             except NotApplicable:
                 continue
             except TooLong:
                 found = replace(found, skipped=(*found.skipped, variation.name))
                 continue
             comparison.save(after, self.folder, self._name(variation))
+            if observed.RAISED not in after and not after[_GIVEN]:
+                # It writes into its inputs, which those with gradients do not allow: a rewrite may do so on more paths.
+                attempts = (False,)
             if observed.RAISED in after:
                 refused.add(variation.kind)
                 found = replace(found, refused=(*dict.fromkeys([*found.refused, variation.kind or variation.name]),))

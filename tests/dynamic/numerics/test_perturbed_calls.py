@@ -203,6 +203,20 @@ def test_an_input_that_the_original_does_not_accept_does_not_count(tmp_path: Pat
     assert varying(tmp_path, any_rows, "eval").check().differs == ""
 
 
+def test_inputs_that_are_written_to_get_no_gradients(tmp_path: Path) -> None:
+    def in_branch(net: Any, x: torch.Tensor) -> torch.Tensor:
+        if (x > 1).any():
+            x[x > 1] = 0
+        return x * net.weight
+
+    def always(net: Any, x: torch.Tensor) -> torch.Tensor:
+        x[x > 1] = 0
+        return x * net.weight
+
+    found = compared(tmp_path, in_branch, always, "train")
+    assert found.differs == "" and found.calls >= 10
+
+
 def test_variations_that_change_nothing_are_left_out(tmp_path: Path) -> None:
     def embed(net: Any, x: torch.Tensor) -> torch.Tensor:
         return x.abs() % 3
