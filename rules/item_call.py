@@ -20,6 +20,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.filled_spans import fill_span
+from graphdoctor.fixes.forms.span_bounds import keep_bounds
 from graphdoctor.fixes.loops.layer_drop import skip_layer
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, number_setting
@@ -153,7 +154,7 @@ def recorded_by(hit: Hit, editor: Editor) -> str:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     constant = (read_once,) if branch_of(hit.place, editor) is not None else ()
-    plan = first_fit(hit, editor, stay_numbers, fill_span, guard_shown, *constant)
+    plan = first_fit(hit, editor, stay_numbers, fill_span, keep_bounds, guard_shown, *constant)
     if isinstance(plan, FixPlan):
         return plan
     return first_of_branch(

@@ -14,6 +14,7 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.filled_spans import fill_span
+from graphdoctor.fixes.forms.span_bounds import keep_bounds
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, number_setting
 from graphdoctor.fixes.python.eager_only import guard_shown
@@ -141,7 +142,7 @@ def recorded_by(hit: Hit, editor: Editor) -> str:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    plan = first_fit(hit, editor, stay_numbers, fill_span, guard_shown, number_or_default)
+    plan = first_fit(hit, editor, stay_numbers, fill_span, keep_bounds, guard_shown, number_or_default)
     return (
         plan
         if isinstance(plan, FixPlan)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.span_bounds import keep_bounds
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, number_setting
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
@@ -123,4 +124,4 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return plan
     if tensor is not None and tensor.unbacked:
         return Refusal("How many numbers there are depends on data, and compiled code has to know how long a list is.")
-    return first_fit(hit, editor, keep_list, stay_numbers, read_once, capture_numbers)
+    return first_fit(hit, editor, keep_list, stay_numbers, read_once, keep_bounds, capture_numbers)

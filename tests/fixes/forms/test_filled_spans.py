@@ -61,6 +61,44 @@ def test_positions_are_compared_with_the_bound(fixed: Any, runner: Any, line: st
         torch.testing.assert_close(found.value, runner.eager(source, *given))
 
 
+@pytest.mark.parametrize(
+    ("made", "line", "written"),
+    [
+        (
+            "out = torch.zeros(3, 5)",
+            "out[i, :k] = x[i, :k]",
+            "out[i].copy_(torch.where(POSITIONS < k + out.shape[1] * (k < 0), x[i], out[i]))",
+        ),
+        (
+            "out = torch.zeros(3, 5)",
+            "out[i, -k:] = x[2 - i, -k:]",
+            "out[i].copy_(torch.where(POSITIONS >= (-k) + out.shape[1] * ((-k) < 0), x[2 - i], out[i]))",
+        ),
+        (
+            "out, y = torch.zeros(3, 5, 2), torch.stack([x, -x], 2)",
+            "out[i, :k] = y[i, :k]",
+            "out[i].copy_(torch.where((POSITIONS < k + out.shape[1] * (k < 0))[:, None], y[i], out[i]))",
+        ),
+        (
+            "out = torch.zeros(3, 5, 2)",
+            "out[i, k:] = 4",
+            "out[i].masked_fill_((POSITIONS >= k + out.shape[1] * (k < 0))[:, None], 4)",
+        ),
+    ],
+)
+def test_a_span_is_copied_position_by_position(fixed: Any, runner: Any, made: str, line: str, written: str) -> None:
+    head = f"import torch\n\n\ndef f(x: torch.Tensor, n: torch.LongTensor):\n    {made}\n    for i, k in enumerate(n):\n        "
+    tail = "\n    return out * 2" + TAIL.partition("mask")[2]
+    after = fixed(head + line + tail, unsafe=True).text
+    positions = "torch.arange(out.shape[1], device=out.device)"
+    assert after == head + written.replace("POSITIONS", positions) + tail
+    for lengths in ((2, 5, 0), (-1, -5, 9), (-9, 3, 1)):
+        given = torch.rand(3, 5), torch.tensor(lengths)
+        found = runner.compiled(after, *given, fullgraph=True)
+        assert found.graphs == 1
+        torch.testing.assert_close(found.value, runner.eager(head + line + tail, *given))
+
+
 TWO = "The slice has more than one bound, or is assigned with others."
 
 
@@ -74,6 +112,11 @@ TWO = "The slice has more than one bound, or is assigned with others."
         ("mask[:y.k] = z = 1", TWO),
         ("other[:y.k] = 1", "How many dimensions `other` has is not known."),
         ("mask[0, :y.k] = 1", "How many dimensions `mask` has is not known."),
+        ("mask[0] = table[0, :y.k]", "The slice is not written to."),
+        ("table[0, :y.k] = table[1, :y.k]", "What is written is not shown to be a number."),
+        ("table[0, :y.k] = whole[:y.k]", "What is written is not shown to be a number."),
+        ("table[0, :y.k] = whole[other, :y.k]", "What is written is not shown to be a number."),
+        ("table[0, :y.k] = whole[1, y.k:]", "What is written is not shown to be a number."),
         ("made()[:y.k] = 1", "How many dimensions `made()` has is not known."),
         ("table[:y.k, :] = 1", "Another slice stands in the index."),
         ("table[:2, :y.k] = 1", "Another slice stands in the index."),
