@@ -75,7 +75,7 @@ def reads(node: cst.CSTNode, target: str) -> bool:
 
 def is_helper(name: str, block: cst.BaseSuite, editor: Editor) -> bool:
     """A plain name that nothing outside ``block`` reads."""
-    function = editor.function_of(block)
+    function = next((editor.function_of(statement) for statement in statements(block)), None)
     inside = set(walk(block))
     # An attribute is read by other methods too.
     return function is not None and "." not in name and all(n in inside for n in editor.mentions(function, name))
@@ -258,3 +258,9 @@ def _is_plain_index(node: cst.Subscript) -> bool:
             if not isinstance(value, (cst.Integer, cst.Ellipsis)):
                 return False
     return True
+
+
+def asks_for_none(test: cst.Comparison, name: str, editor: Editor) -> bool:
+    """``name is None`` or ``name is not None``."""
+    operators = [type(c.operator) for c in test.comparisons]
+    return operators in ([cst.Is], [cst.IsNot]) and editor.code(test.left) == name

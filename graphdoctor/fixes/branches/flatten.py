@@ -23,7 +23,7 @@ from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
 from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
-from graphdoctor.fixes.branches.same_end import one_name, read_in, same_end, sides
+from graphdoctor.fixes.branches.same_end import one_name, read_in, rest_of_round, same_end, sides, with_rest
 from graphdoctor.fixes.branches.stores import assignments, counts_in_python, in_place_value, stored_value, swapped_names
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -41,7 +41,7 @@ def flatten_branch(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixP
     flat = Flat(hit, editor, branch)
     flat.branch_off(flat.first, None, 0)
     flat.store()
-    edit = flat.edit()
+    edit = flat.edit(*flat.rest)
     reason = f"Both sides are computed: {'; '.join(dict.fromkeys(flat.risks))}."
     edits = (*editor.torch_import(branch), edit)
     return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
@@ -80,8 +80,10 @@ class Flat:
             raise Refuse("the code is not in a function")
         self.editor = editor
         self.branch = branch
+        #: What the round of a loop does where the branch does not go on with the next one: that is its other side.
+        self.rest = rest_of_round(branch, editor)
         #: The branch as an ``if`` with its ``elif`` and ``else``.
-        self.first = as_branches(branch, editor) if isinstance(branch, cst.Match) else branch
+        self.first = as_branches(branch, editor) if isinstance(branch, cst.Match) else with_rest(branch, self.rest)
         self.function = function
         self.indent = editor.indent_of(branch)
         self.conditions = Conditions(editor, hit)
@@ -318,7 +320,8 @@ class Flat:
         self, target: cst.BaseExpression, value: cst.BaseExpression, block: cst.BaseSuite, under: Under
     ) -> None:
         name = self.editor.code(target)
-        branch_arms.check(value, self.editor)
+        branch_arms.check_tensor(value, self.editor)
+        branch_arms.check_calls(value, self.editor)
         if isinstance(self.editor.parent(target), cst.AugAssign):
             self.risks.append(f"`{name}` is no longer changed in place")
         elif "." in name:
@@ -329,6 +332,7 @@ class Flat:
             raise Refuse(f"`{name}` is not assigned before the branch")
         plain = is_first or branch_arms.is_helper(name, block, self.editor)
         if not plain:
+            branch_arms.check_size(value, self.editor)
             branch_arms.check_part(value, target, self.editor)
         if not plain and name not in self._bound:
             self._check_before(name)
@@ -343,7 +347,9 @@ class Flat:
 
     def _check_before(self, name: str) -> None:
         """Refuse a name that holds None or another object before the branch."""
-        if "." in name and any(_asks_for_none(test, name, self.editor) for test in find(self.function, cst.Comparison)):
+        if "." in name and any(
+            branch_arms.asks_for_none(test, name, self.editor) for test in find(self.function, cst.Comparison)
+        ):
             raise Refuse(f"`{name}` may be None before the branch")
         for value in values_before(name, self.branch, self.editor):
             branch_arms.check_tensor(value, self.editor)
@@ -392,9 +398,3 @@ class Flat:
 
     def _add(self, depth: int, line: str) -> None:
         self._lines.append("\t" * depth + line)
-
-
-def _asks_for_none(test: cst.Comparison, name: str, editor: Editor) -> bool:
-    """``name is None`` or ``name is not None``."""
-    operators = [type(c.operator) for c in test.comparisons]
-    return operators in ([cst.Is], [cst.IsNot]) and editor.code(test.left) == name

@@ -1,11 +1,12 @@
 """What all sides of a branch end with: ``out.append(v)`` or ``out["key"] = v``, where only the value differs.
 
-And two sides that do nothing but give one name a value.
+Two sides that do nothing but give one name a value. And a branch that ends the round of a loop, whose other side is the
+rest of the round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -26,6 +27,29 @@ def same_end(first: cst.If, editor: Editor) -> tuple[Mapping[cst.CSTNode, cst.Ba
     if None in found or len(texts) != 1:
         return {}, ""
     return {e: f[0] for e, f in zip(ends, found, strict=True) if e is not None and f is not None}, texts.pop()
+
+
+def rest_of_round(branch: cst.CSTNode, editor: Editor) -> Sequence[cst.BaseStatement]:
+    """The statements behind ``if t: out.append(a); continue`` up to the end of the loop; none for other branches."""
+    block = editor.parent(branch)
+    if not isinstance(branch, cst.If) or branch.orelse is not None or not isinstance(block, cst.IndentedBlock):
+        return ()
+    *before, last = branch_arms.statements(branch.body)
+    if not before or not isinstance(last, cst.Continue) or not isinstance(editor.parent(block), cst.For):
+        return ()
+    return list(block.body)[list(block.body).index(branch) + 1 :]
+
+
+def with_rest(branch: cst.If, rest: Sequence[cst.BaseStatement]) -> cst.If:
+    """The branch without its ``continue``, and ``rest`` as its ``else``."""
+    if not rest:
+        return branch
+    *before, last = branch.body.body
+    kept = (
+        [s for s in last.body if not isinstance(s, cst.Continue)] if isinstance(last, cst.SimpleStatementLine) else []
+    )
+    lines = [*before, *([cst.SimpleStatementLine(kept)] if kept else [])]
+    return cst.If(branch.test, cst.IndentedBlock(lines), cst.Else(cst.IndentedBlock(rest)))
 
 
 def one_name(node: cst.If) -> tuple[cst.Assign, cst.Assign] | None:

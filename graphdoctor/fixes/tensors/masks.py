@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import libcst as cst
 
@@ -17,6 +17,7 @@ from graphdoctor.fixes.branches.masked_writes import is_by, is_mask, selected
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.proof.aliasing import is_changed_in
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -189,14 +190,30 @@ def reduce_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     kinds = {called(r) for r in reductions}
     if name and kinds <= set(_NEUTRAL) and len(kinds) == 1:
         edits.append(editor.replace(selection, f"torch.where({condition}, {source}, {_NEUTRAL[kinds.pop()]})"))
-    elif name:
-        raise Refuse(f"`{name}` is reduced in more than one way, or not by a sum; write each reduction with the mask")
     else:
+        if isinstance(user, cst.Assign):
+            _check_unchanged(names(tensor) | names(mask), user, editor)
+            edits.append(editor.delete(user))
         known = tensor_of(editor.value(tensor))
-        text = _reduced(called(reductions[0]), condition, source, known.dtype if known is not None else None)
-        edits.append(editor.replace(reductions[0], text))
+        dtype = known.dtype if known is not None else None
+        edits += [editor.replace(r, _reduced(called(r), condition, source, dtype)) for r in reductions]
     reason = _MEAN if "mean" in kinds else _NEUTRALISED
     return FixPlan(tuple(edits), "unsafe", reason if kinds <= {*_NEUTRAL, "mean"} else reason + _EXTREME)
+
+
+def _check_unchanged(read: Iterable[str], assign: cst.Assign, editor: Editor) -> None:
+    """Refuse where one of the names ``read`` in ``assign`` may be another tensor, or changed, behind it."""
+    function, line = editor.function_of(assign), editor.location(assign).line
+    for name in read:
+        bound = editor.assignments(function, name) if function is not None else []
+        if (
+            function is None
+            or any(editor.location(b).line >= line for b in bound)
+            or is_changed_in(function, name, editor)
+        ):
+            raise Refuse(
+                f"`{name}` may change before what the mask selects is reduced; write the reduction with the mask"
+            )
 
 
 def _reduced(name: str, mask: str, tensor: str, dtype: str | None) -> str:

@@ -50,6 +50,13 @@ REWRITTEN = {
         "out = [x]\nif x.sum() > 5:\n    out.append(x * 2)\nelif flag:\n    print('small')\n    y = x + len(out)\n    out.append(y)\n"
         "else:\n    out.append(-x)\nreturn torch.stack(out)"
     ),
+    "a round of a loop that ends early": (
+        "out = []\nfor row in x:\n    if row.sum() > 1:\n        out.append(row * 2)\n        continue\n    y = row - 1\n"
+        "    out.append(y)\nreturn torch.stack(out)"
+    ),
+    "two lines in one that end a round": (
+        "y = x\nfor row in x:\n    if row.sum() > 1:\n        y = y + row; continue\n    y = y * row\nreturn y"
+    ),
     "an entry that each side sets": "out = {}\nif x.sum() > 0:\n    out['a'] = x\nelse:\n    out['a'] = x * 2\nreturn out['a'] + 1",
     "sides that bind several names in a line": (
         "if x.sum() > 5:\n    s = x.abs() + 1\n    a, b = s * 2, x / s\nelif x.sum() > 0:\n    s = x.exp()\n    a = 3 * s\n    b = x - s\n"
@@ -84,6 +91,26 @@ def test_the_code_without_a_branch_is_the_same_program(make: Any, runner: Any, n
     assert torch.equal(result.value, runner.eager(source, inputs[1].clone()))
 
 
+@pytest.mark.parametrize("ends_round", [True, False])
+def test_losses_of_rows_of_which_some_select_nothing(make: Any, fixed: Any, runner: Any, ends_round: bool) -> None:
+    import torch
+
+    head = "import torch\n\n\ndef f(x: torch.Tensor, t: torch.Tensor):\n    out = []\n    for i in range(len(x)):\n"
+    lines = ["m = t[i] > 0.3", "if m.sum() == 0:", "    out.append(x[i].sum() * 0)"]
+    other = ["err = (x[i] - t[i]).abs()", "w = err[m]", "out.append(w.mean())"]
+    lines += ["    continue", *other] if ends_round else ["else:", *(f"    {line}" for line in other)]
+    tail = "    return torch.stack(out)\n\n\ndef graphdoctor_target():\n    return f, (torch.rand(3, 4), torch.rand(3, 4))\n"
+    source = head + "".join(f"        {line}\n" for line in lines) + tail
+    assert "chosen = torch.where(condition, chosen, w.mean())" in make(source, cst.If).after(flatten_branch)
+    x, t = torch.rand(3, 4), torch.tensor([[0.1] * 4, [0.9] * 4, [0.1, 0.5, 0.2, 0.7]])
+    given = [x.clone().requires_grad_() for _ in range(2)]
+    found = runner.eager(source, given[0], t), runner.eager(fixed(source, unsafe=True).text, given[1], t)
+    torch.testing.assert_close(found[1], found[0])
+    for values in found:
+        values.sum().backward()
+    torch.testing.assert_close(given[1].grad, given[0].grad)
+
+
 def test_a_comment_above_the_branch_stands_there_once(make: Any) -> None:
     body = "y = x\n# above\nif x.sum() > 0:  # beside\n    print('a')\n    y = x * 2\nreturn y"
     after = make(source_of(body), cst.If).after(flatten_branch)
@@ -110,6 +137,10 @@ REFUSED = {
     "a name that is new": "if x.sum() > 0:\n    y = x * 2\n    print('a')\nreturn y",
     "a part of a tuple": "a, b = x, [x]\nif x.sum() > 0:\n    a, *b = x * 2, x\nreturn a, b",
     "names that are swapped and new": "if x.sum() > 0:\n    a, b = x, a\nelse:\n    b, a = x, x\nreturn a + b",
+    "a round that appends or not": (
+        "a = []\nfor row in x:\n    if row.sum() > 0:\n        a.append(row)\n        continue\n    y = row\nreturn a"
+    ),
+    "a mask that selects the result": ("y = x\nif x.sum() > 0:\n    print('a')\n    y = x[x > 0.3]\nreturn y"),
     "a return": "if x.sum() > 0:\n    print('a')\n    return x\nreturn x * 2",
     "a text": "s = 'a'\nif x.sum() > 0:\n    print('a')\n    s = 'b'\nreturn x, s",
 }

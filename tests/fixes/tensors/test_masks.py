@@ -354,3 +354,18 @@ def test_what_a_mask_selects_is_counted_with_the_mask(fixed: Any, runner: Any, b
         y = (x + 1) % 3
         one, other = (runner.eager(text.replace("@torch.compile\n", ""), x, y) for text in (source, after))
         assert torch.equal(one, other) and one.dtype == other.dtype
+
+
+@pytest.mark.parametrize("reduced", ["w.mean()", "w.max() - w.mean()", "w.sum() / w.mean()"])
+def test_what_is_selected_and_reduced_later_is_reduced_where_it_is(fixed: Any, runner: Any, reduced: str) -> None:
+    import torch
+
+    head = "import torch\n\n\ndef f(x: torch.Tensor, t: torch.Tensor):\n    m = t > 0\n"
+    tail = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4), torch.tensor([1.0, -1.0, 2.0, 0.0]))\n"
+    source = f"{head}    w = x[m]\n    y = x * 2\n    return y + {reduced}\n{tail}"
+    after = fixed(source, unsafe=True).text
+    assert "w" not in after.removeprefix(head).partition("def ")[0].replace("where", "")
+    given = torch.rand(4), torch.tensor([1.0, -1.0, 2.0, 0.0])
+    found = runner.compiled(after, *given, fullgraph=True)
+    assert found.graphs == 1
+    torch.testing.assert_close(found.value, runner.eager(source, *given))
