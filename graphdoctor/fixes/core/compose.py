@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from graphdoctor.fixes.core.apply import apply, fixed_texts, overlap, select_fixes
 from graphdoctor.fixes.core.diff import edits_between, of_edits
-from graphdoctor.model.findings import Edit, Finding, Fix
+from graphdoctor.model.findings import Edit, Finding, Fix, Location
 from graphdoctor.model.labels import sets_for_process
 from graphdoctor.source.text import LINE_END
 
@@ -44,8 +44,10 @@ def composed(group: Sequence[Finding], text: str, analyse: Analyse) -> Fix | Non
     path, made = head.location.path, [head.fix]
     after = apply(text, _edits(head))
     for _ in range(_MOST):
-        inside = [f for f in _within(_changed(path, text, after), analyse(after)) if f.rule in rules]
-        chosen, _rest = select_fixes((f for f in inside if _is_local(f)), unsafe=True, owner=None)
+        lines, found = _changed(path, text, after), [f for f in analyse(after) if f.rule in rules]
+        inside = [finding for finding in found if lines & _lines(finding.location)]
+        fitting = (f for f in found if _is_local(f) and (f in inside or any(lines & _lines(e) for e in _edits(f))))
+        chosen, _rest = select_fixes(fitting, unsafe=True, owner=None)
         if not chosen:
             break
         made += [finding.fix for finding in chosen if finding.fix is not None]
@@ -78,5 +80,7 @@ def _changed(path: str, before: str, after: str) -> set[int]:
     return lines
 
 
-def _within(lines: set[int], findings: Iterable[Finding]) -> list[Finding]:
-    return [f for f in findings if lines & set(range(f.location.line, f.location.end_line + 1))]
+def _lines(place: Location | Edit) -> set[int]:
+    if isinstance(place, Edit):
+        return set(range(place.start[0], place.end[0] + 1))
+    return set(range(place.line, place.end_line + 1))

@@ -13,7 +13,8 @@ from graphdoctor.fixes.analysis.mask_shape import spread
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.scope import assignments, target_names
+from graphdoctor.fixes.core.scope import assignments, names, target_names
+from graphdoctor.fixes.proof.aliasing import is_changed_in
 from graphdoctor.fixes.rows.masked_values import Masked, is_loss_of_classes, selected_from
 from graphdoctor.fixes.rows.row_means import check_before
 from graphdoctor.fixes.tensors.asked_counts import count_of
@@ -100,10 +101,18 @@ def _block(selection: cst.CSTNode, editor: Editor) -> Sequence[cst.BaseSmallStat
 def _alone_in(
     block: Sequence[cst.BaseSmallStatement], mask: cst.BaseExpression, selection: cst.CSTNode, editor: Editor
 ) -> Sequence[cst.BaseSmallStatement]:
-    """The line of ``selection``: only what stands in one line surely has the same mask."""
-    line = _first(block, selection)
+    """The line of ``selection``: only what stands in one line surely has the same mask.
+
+    And those behind it, where nothing that the mask is computed from gets another value there.
+    """
+    line, function = _first(block, selection), editor.function_of(selection)
     check_before(mask, line, editor)
-    return [line]
+    at = editor.location(line)
+    for name in names(mask):
+        bound = editor.assignments(function, name) if function is not None else ()
+        if function is None or any(editor.location(b) >= at for b in bound) or is_changed_in(function, name, editor):
+            return [line]
+    return [each for each in block if editor.location(each) >= at]
 
 
 def _with_same(

@@ -120,7 +120,18 @@ class Masked:
             owner = node.func.value
             func = node.func.with_changes(value=self.full(owner)) if self.holds(owner) else node.func
             return node.with_changes(func=func, args=arguments)
+        if isinstance(node, cst.Call) and self._is_choice(node):
+            test, *sides = node.args
+            return node.with_changes(args=[test, *(a.with_changes(value=self._operand(a.value)) for a in sides)])
         raise Refuse(f"`{self._code(node)}` is used as it is, and its size depends on the data")
+
+    def _is_choice(self, call: cst.Call) -> bool:
+        """``torch.where(condition, x[m], 1)``, where one bool decides for all elements."""
+        if called(call) != "where" or not is_torch_function(call, self.editor) or len(call.args) != 3:
+            return False
+        test = tensor_of(self.editor.value(call.args[0].value))
+        is_plain = all(a.keyword is None and not a.star for a in call.args)
+        return is_plain and test is not None and test.ndim == 0 and not self.holds(call.args[0].value)
 
     def _operand(self, node: cst.BaseExpression) -> cst.BaseExpression:
         if isinstance(node, cst.Call) and (reduced := self._reduced(node)) is not None:

@@ -34,6 +34,20 @@ def test_the_fix_inside_a_branch_is_made_in_what_became_of_the_branch(tmp_path: 
     assert fix.diff.count("\n-") == 3 and fix.diff.count("\n+    return") == 1
 
 
+def test_a_fix_that_changes_the_same_line_is_made_though_its_finding_stands_in_another(tmp_path: Path) -> None:
+    text = (
+        f"{HEAD}    near, far = x[:, 0], x[:, 1]\n    pos = near[near > 0.5]\n    neg = far[far > 0.5]\n"
+        f"    return pos.mean() + torch.relu(1 - neg).mean()\n{TAIL}"
+    )
+    (group,) = overlapping(findings_of(tmp_path, text))
+    assert [finding.location.line for finding in group] == [6, 7]
+    fix = composed(group, text, lambda changed: findings_of(tmp_path, changed))
+    assert fix is not None
+    after = apply(text, fix.edits)
+    assert "[near > 0.5]" not in after and "[far > 0.5]" not in after
+    assert findings_of(tmp_path, after) == ()
+
+
 def test_nothing_is_composed_where_a_finding_is_left(tmp_path: Path) -> None:
     (group,) = overlapping(findings_of(tmp_path, SELECTED))
 

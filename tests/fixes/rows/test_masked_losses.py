@@ -55,6 +55,12 @@ FIXED = (
     ("k = m.unsqueeze(1).expand_as(x)\nreturn F.mse_loss(x[k].view(-1, 2), y[k].view(-1, 2), size_average=False)",
      "    k = m.unsqueeze(1).expand_as(x)\n    return torch.where(k, F.mse_loss(torch.where(k, x, 1), torch.where(k, y, 1), "
      "reduction=\"none\"), 0).sum()\n"),
+    ("a = x[m > 1]\nb = 1 - a\nreturn b.exp().mean()",
+     "    mask = m > 1\n    keep = mask[(...,) + (None,) * (x.ndim - mask.ndim)].expand_as(x)\n    a = torch.where(keep, x, 1)\n"
+     "    b = 1 - a\n    return torch.where(keep, b.exp(), 0).sum() / keep.sum()\n"),
+    ("some = torch.zeros(4).any()\nreturn torch.log(torch.where(some, x[m], 1)).sum()",
+     "    some = torch.zeros(4).any()\n" + KEEP +
+     "    return torch.where(keep, torch.log(torch.where(some, torch.where(keep, x, 1), 1)), 0).sum()\n"),
     ("k = m.view(-1)\nloss = torch.nn.CrossEntropyLoss()\nreturn loss(x[k], y[k])",
      "    k = m.view(-1)\n    loss = torch.nn.CrossEntropyLoss()\n"
      "    return loss(x, torch.where(k, y, -100))\n"),
@@ -76,6 +82,8 @@ REFUSED = (
     ("return x[m]", "`x[m]` is used as it is, and its size depends on the data."),
     ("return len(x[m])", "`x[m]` is used as it is, and its size depends on the data."),
     ("return y(x[m])(n)", "`y(x[m])(n)` calls what the mask selects."),
+    ("a = x[m > 1]\nm = m + 1\nreturn a.sum()", "Line 8 reads `a` too."),
+    ("return torch.where(y, x[m], 1).sum()", "`torch.where(y, x[m], 1)` is used as it is, and its size depends on the data."),
     ("return (x[m] * y).sum()", "`y` is not selected by the mask, and not shown to be one number."),
     ("return F.mse_loss(x[m], y[m], reduction='none')",
      "`F.mse_loss(x[m], y[m], reduction='none')` has a value for each that is selected."),
