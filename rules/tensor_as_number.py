@@ -25,6 +25,7 @@ from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.conversions import torch_math
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
+from graphdoctor.fixes.tensors.number_parts import reduce_part
 from graphdoctor.fixes.tensors.other_forms import multiplied, select_by_tensor
 from graphdoctor.model.consequence import Consequence
 from graphdoctor.static.domain.events import Convert, Event, Subscript
@@ -641,5 +642,6 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         numbers_of_buffers,
         loop_over_all_rows,
         fill_span,
+        reduce_part,
         capture_numbers,
     )

@@ -11,6 +11,7 @@ from graphdoctor.fixes.analysis.conditions import receiver
 from graphdoctor.fixes.analysis.held_before import bound_in_block
 from graphdoctor.fixes.analysis.mask_shape import spread
 from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, names, target_names
@@ -41,11 +42,14 @@ def reduce_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         block = _alone_in(block, mask, selection, editor)
     elif len(editor.assignments(function, mask.value)) > 1:
         block = _with_same(mask, block, selection, editor)
-    leaves = [n for line in block for n in walk(line) if selected_from(n, mask, editor) is not None]
+    nodes = (n for line in block for n in walk(line) if not isinstance(editor.parent(n), cst.AssignTarget))
+    leaves = [n for n in nodes if selected_from(n, mask, editor) is not None]
     first = leaves[0]
     tensors = [t for n in leaves if (t := selected_from(n, mask, editor)) is not None]
     keep = _keep(mask, tensors, isinstance(first, cst.Call), hit, editor)
     masked = Masked(mask, keep.name, editor)
+    ndims = set(_ranks(tensors, editor))
+    masked.ndim = ndims.pop() if len(ndims) == 1 else None
     if keep.values:
         masked.named[tensors[0]] = keep.values
     statement = _first(block, first)
@@ -204,6 +208,8 @@ def _statement(
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
         bound = target_names(target) if target is not None else frozenset()
         if target is not None and not bound and masked.holds(target):
+            if _is_plain_write(target, value, masked, editor):
+                return
             raise Refuse(f"`{editor.code(target)}` is written where the mask selects")
         if not masked.holds(value):
             masked.names -= bound
@@ -226,6 +232,12 @@ def _statement(
         yield editor.replace(value, editor.module.tree.code_for_node(new.with_changes(lpar=[], rpar=[])))
     elif any(masked.holds(node) for node in walk(statement) if isinstance(node, (cst.Name, cst.Subscript))):
         raise Refuse(f"line {editor.location(statement).line} does more with what the mask selects")
+
+
+def _is_plain_write(target: cst.BaseExpression, value: cst.BaseExpression, masked: Masked, editor: Editor) -> bool:
+    """``y[mask] = 0``, which stays as it is."""
+    place = selected_from(target, masked.mask, editor)
+    return place is not None and not masked.holds(place) and is_number(value, editor)
 
 
 def _is_for_classes(name: cst.Name, function: cst.FunctionDef, editor: Editor) -> bool:

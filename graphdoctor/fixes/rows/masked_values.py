@@ -16,10 +16,10 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.domain.value_functions import tensor_of
-from graphdoctor.static.domain.values import UNKNOWN, TorchModule
+from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule
 from graphdoctor.syntax.walk import children, find
 
-_POINTWISE = POINTWISE | words("double float half int long to")
+_POINTWISE = POINTWISE | words("double float half int long ones_like to zeros_like")
 _LOSSES = words("""
     binary_cross_entropy binary_cross_entropy_with_logits huber_loss l1_loss mse_loss smooth_l1_loss soft_margin_loss
 """)
@@ -53,6 +53,8 @@ class Masked:
         self.unselected: frozenset[str] = frozenset()
         #: Whether something stands in place of what is left out, and whether a loss gets labels that it ignores.
         self.fills = self.ignores = False
+        #: How many dimensions what is selected from has, where all have as many.
+        self.ndim: int | None = None
         #: Names for what is selected from, where it had none.
         self.named: dict[cst.CSTNode, str] = {}
         #: Names that hold one number, which was summed over selected values.
@@ -145,9 +147,16 @@ class Masked:
         is_summed = isinstance(node, cst.Name) and node.value in self.reduced
         is_python = known != UNKNOWN and tensor is None
         is_dtype = isinstance(node, cst.Attribute) and names(node.value) == {"torch"}
-        if not (is_one or is_literal or is_summed or is_python or is_dtype):
+        if not (is_one or is_literal or is_summed or is_python or is_dtype or self._is_of_row(tensor)):
             raise Refuse(f"`{self._code(node)}` is not selected by the mask, and not shown to be one number")
         return node
+
+    def _is_of_row(self, tensor: Tensor | None) -> bool:
+        """Whether ``tensor`` lines up with the dimensions behind those of the mask, in each row that is selected."""
+        mask = tensor_of(self.editor.value(self.mask))
+        if tensor is None or tensor.ndim is None or tensor.numpy or mask is None or mask.ndim is None:
+            return False
+        return self.ndim is not None and tensor.ndim <= self.ndim - mask.ndim
 
     def _reduced(self, call: cst.Call) -> cst.BaseExpression | None:
         """A sum, a mean or a loss of what is selected; None for anything else."""

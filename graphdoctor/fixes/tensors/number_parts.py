@@ -35,12 +35,16 @@ _VIEWS = words("T contiguous data detach flatten mT reshape squeeze t view")
 _NEUTRAL = {"sum": "0", "mean": "0", "max": "-torch.inf", "amax": "-torch.inf", "min": "torch.inf", "amin": "torch.inf"}
 #: Formats that show a tensor in another way than its number.
 _AS_TEXT = re.compile(r"%[-#0 +]*\*?\d*(\.\d+)?[^-#0 +\d.%deEfFgGxX]")
+_REDUCED = "All rows are computed; those behind the bound are left out of sums, means and extremes."
 _ROWS = (["0"], ["dim=0"], ["axis=0"])
 
 
 @dataclass(frozen=True)
 class _Part:
-    """``x[i, :n]``: the subscript, ``x[i]``, how a mask of its rows gets its dimensions, and how many rows it has."""
+    """``x[i, :n]``: the subscript, ``x[i]``, how a mask of its rows gets its dimensions, and how many rows it has.
+
+    ``is_vector``: each row is one number.
+    """
 
     node: cst.Subscript
     whole: str
@@ -48,6 +52,7 @@ class _Part:
     rows: str
     tensor: str
     is_float: bool
+    is_vector: bool
 
 
 def check_operand(other: cst.BaseExpression, tensors: Set[str], made: Set[cst.CSTNode], editor: Editor) -> None:
@@ -152,6 +157,17 @@ def part(node: cst.BaseExpression, text: str, editor: Editor) -> Sequence[Edit]:
     return edits
 
 
+def reduce_part(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``x[i, :n].mean(0)`` with a tensor as the bound. Raises Refuse where it does not fit."""
+    bound = hit.place
+    if not isinstance(bound, cst.BaseExpression) or not isinstance(editor.parent(bound), cst.Slice):
+        return Refusal("The tensor bounds no slice.")
+    if any(isinstance(node, cst.Call) for node in walk(bound)):
+        raise Refuse(f"`{editor.code(bound)}` calls a function, which would be called twice")
+    edits = part(bound, editor.code(bound), editor)
+    return FixPlan((*editor.torch_import(bound), *edits), "unsafe", _REDUCED)
+
+
 #: Inside of these an expression runs more than once, or not at all.
 _NOT_ONCE = (cst.Lambda, cst.CompFor, cst.BaseComp, cst.BooleanOperation, cst.IfExp, cst.Comparison, cst.NamedExpr)
 
@@ -187,7 +203,7 @@ def _part(node: cst.BaseExpression, editor: Editor) -> _Part:
     spread = f"[(...,) + (None,) * ({tensor}.ndim - {more})]"
     if known.ndim is not None:
         spread = f"[:{', None' * (known.ndim - more)}]" if known.ndim > more else ""
-    return _Part(subscript, whole, spread, rows, tensor, known.dtype == "float")
+    return _Part(subscript, whole, spread, rows, tensor, known.dtype == "float", known.ndim == more)
 
 
 def _reduced(read: cst.BaseExpression, whole: str, mask: str, found: _Part, editor: Editor) -> Edit:
@@ -197,7 +213,8 @@ def _reduced(read: cst.BaseExpression, whole: str, mask: str, found: _Part, edit
     name = called(call) if isinstance(call, cst.Call) else ""
     if not isinstance(call, cst.Call) or call.func is not attribute or name not in _NEUTRAL:
         raise Refuse(f"`{editor.code(read)}` is more than summed, averaged or compared over its rows")
-    if [editor.code(a) for a in call.args] not in _ROWS or (name not in ("sum", "mean") and not found.is_float):
+    forms = (*_ROWS, []) if found.is_vector else _ROWS
+    if [editor.code(a) for a in call.args] not in forms or (name not in ("sum", "mean") and not found.is_float):
         raise Refuse(f"`{editor.code(read)}` is more than summed, averaged or compared over its rows")
     text = f"torch.where({mask}, {whole}, {_NEUTRAL[name]})"
     rest = editor.code(call).removeprefix(editor.code(call.func))

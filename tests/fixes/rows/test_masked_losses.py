@@ -61,6 +61,14 @@ FIXED = (
     ("some = torch.zeros(4).any()\nreturn torch.log(torch.where(some, x[m], 1)).sum()",
      "    some = torch.zeros(4).any()\n" + KEEP +
      "    return torch.where(keep, torch.log(torch.where(some, torch.where(keep, x, 1), 1)), 0).sum()\n"),
+    ("return F.l1_loss(x[m], torch.zeros_like(x[m]))",
+     KEEP + "    return torch.where(keep, F.l1_loss(torch.where(keep, x, 1), torch.zeros_like(torch.where(keep, x, 1)), "
+     "reduction=\"none\"), 0).sum() / keep.sum()\n"),
+    ("z = y.clone()\nz[m] = 0\nreturn (x[m] * 2).sum() + z",
+     "    z = y.clone()\n    z[m] = 0\n" + KEEP + "    return torch.where(keep, (torch.where(keep, x, 1) * 2), 0).sum() + z\n"),
+    ("x = torch.zeros(4, 3)\nr = torch.zeros(3)\nm = torch.zeros(4) > 0\nreturn (x[m] - r).sum()",
+     "    x = torch.zeros(4, 3)\n    r = torch.zeros(3)\n    m = torch.zeros(4) > 0\n" + KEEP +
+     "    return torch.where(keep, (torch.where(keep, x, 1) - r), 0).sum()\n"),
     ("k = m.view(-1)\nloss = torch.nn.CrossEntropyLoss()\nreturn loss(x[k], y[k])",
      "    k = m.view(-1)\n    loss = torch.nn.CrossEntropyLoss()\n"
      "    return loss(x, torch.where(k, y, -100))\n"),
@@ -84,6 +92,9 @@ REFUSED = (
     ("return y(x[m])(n)", "`y(x[m])(n)` calls what the mask selects."),
     ("a = x[m > 1]\nm = m + 1\nreturn a.sum()", "Line 8 reads `a` too."),
     ("return torch.where(y, x[m], 1).sum()", "`torch.where(y, x[m], 1)` is used as it is, and its size depends on the data."),
+    ("x = torch.zeros(4, 3)\ny = torch.zeros(4, 3)\nm = torch.zeros(4) > 0\nreturn (x[m] - y).sum()",
+     "`y` is not selected by the mask, and not shown to be one number."),
+    ("y[m] = x\nreturn x[m].sum()", "`y[m]` is written where the mask selects."),
     ("return (x[m] * y).sum()", "`y` is not selected by the mask, and not shown to be one number."),
     ("return F.mse_loss(x[m], y[m], reduction='none')",
      "`F.mse_loss(x[m], y[m], reduction='none')` has a value for each that is selected."),

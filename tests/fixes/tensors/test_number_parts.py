@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import libcst as cst
 import pytest
 
+from graphdoctor.fixes.tensors.number_parts import reduce_part
 from graphdoctor.lint import engine
+from graphdoctor.static.domain.values import UNKNOWN
 
 PROGRAM = """\
 import torch
@@ -28,6 +31,8 @@ FORMS = {
     "numbers": "return torch.stack([x[i, : n[i].item(), 1].sum() if False else x[i, 0 : int(n[i])].amax(0) for i in range(3)])",
     "first part": "k = n[1].item()\npart = x[:, 1]\nreturn part[:k].mean(0)",
     "last": "return torch.stack([x[i, int(n[i]) - 1] for i in range(x.size(0))])",
+    "tensors": "rows = []\nfor i in range(3):\n    rows.append(x[i, : n[i]].mean(0))\nreturn torch.stack(rows)",
+    "numbers in a row": "y = x[:, :, 0]\nk = n - 1\nreturn torch.stack([y[i, : k[i]].sum() for i in range(3)])",
     "column": "k = n[0].item() - 1\nreturn x[1, :, k - 2] + x[:, k - 1, 2].sum()",
 }  # fmt: skip
 
@@ -69,6 +74,7 @@ KEPT = {
     "a part of a part": "k = n[0].item()\nreturn x[1:, :k].sum(0)",
     "after a number": "k = n[0].item()\nreturn x[0, k:].sum(0)",
     "in steps": "k = n[0].item()\nreturn x[0, :k:2].sum(0)",
+    "a bound that is called": "return x[0, : n.max()].sum(0)",
     "over all": "k = n[0].item()\nreturn x[0, :k].sum()",
     "a maximum of whole numbers": "k = n[0].item()\nreturn n[:k].amax(0) + x",
     "a call": "k = n[0].item()\nreturn (x + 1)[0, :k].sum(0)",
@@ -116,3 +122,15 @@ def test_an_array_of_numpy_is_indexed_by_a_number(fixed: Any) -> None:
     """The number may be on a GPU: numpy takes a number from there, and no tensor."""
     body = "import numpy as np\ntable = np.sqrt(np.linspace(0.0, 1.0, 9))\nreturn x * table[int(n[-1])]"
     assert "table[int(n[-1])]" in fixed(program(body), unsafe=True).text
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("return x + n.k", "The tensor bounds no slice."),
+        ("return x[0, : n.k()]", "`n.k()` calls a function, which would be called twice."),
+    ],
+)
+def test_refusal(refusal: Any, body: str, reason: str) -> None:
+    place = (cst.Call, "n.k()") if "k()" in body else (cst.Attribute, "n.k")
+    assert refusal(reduce_part, body, place, UNKNOWN) == reason
