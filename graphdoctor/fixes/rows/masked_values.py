@@ -122,10 +122,19 @@ class Masked:
             owner = node.func.value
             func = node.func.with_changes(value=self.full(owner)) if self.holds(owner) else node.func
             return node.with_changes(func=func, args=arguments)
+        if isinstance(node, cst.Call) and self._is_loss_of_each(node):
+            each = [a.with_changes(value=self._operand(a.value)) if a.keyword is None else a for a in node.args]
+            return node.with_changes(args=each)
         if isinstance(node, cst.Call) and self._is_choice(node):
             test, *sides = node.args
             return node.with_changes(args=[test, *(a.with_changes(value=self._operand(a.value)) for a in sides)])
         raise Refuse(f"`{self._code(node)}` is used as it is, and its size depends on the data")
+
+    def _is_loss_of_each(self, call: cst.Call) -> bool:
+        """``F.l1_loss(x[m], y[m], reduction="none")``."""
+        given = {a.keyword.value: self._code(a.value).strip("'\"") for a in call.args if a.keyword is not None}
+        is_function = called(call) in _LOSSES and is_torch_function(call, self.editor) and not self.holds(call.func)
+        return is_function and given.pop("reduction", "") == "none" and given.keys() <= {"beta", "delta"}
 
     def _is_choice(self, call: cst.Call) -> bool:
         """``torch.where(condition, x[m], 1)``, where one bool decides for all elements."""

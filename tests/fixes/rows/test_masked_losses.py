@@ -64,6 +64,9 @@ FIXED = (
     ("return F.l1_loss(x[m], torch.zeros_like(x[m]))",
      KEEP + "    return torch.where(keep, F.l1_loss(torch.where(keep, x, 1), torch.zeros_like(torch.where(keep, x, 1)), "
      "reduction=\"none\"), 0).sum() / keep.sum()\n"),
+    ("e = F.smooth_l1_loss(x[m], y[m], reduction='none', beta=2)\nreturn (e * e).sum()",
+     KEEP + "    e = F.smooth_l1_loss(torch.where(keep, x, 1), torch.where(keep, y, 1), reduction='none', beta=2)\n"
+     "    return torch.where(keep, (e * e), 0).sum()\n"),
     ("z = y.clone()\nz[m] = 0\nreturn (x[m] * 2).sum() + z",
      "    z = y.clone()\n    z[m] = 0\n" + KEEP + "    return torch.where(keep, (torch.where(keep, x, 1) * 2), 0).sum() + z\n"),
     ("x = torch.zeros(4, 3)\nr = torch.zeros(3)\nm = torch.zeros(4) > 0\nreturn (x[m] - r).sum()",
