@@ -51,8 +51,6 @@ _ALONE = (
 )
 
 
-#: The file that a program's first call is saved in, where the command names none.
-_SAMPLE = "first_call.py"
 #: The most files that a command names.
 _NAMED = 4
 #: Places that an effect is shown with.
@@ -317,24 +315,22 @@ def of_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
 
 
 def through_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
-    """What saves the first call of a program and writes the fixes that it reaches, wherever they are; empty for other
-    reports.
+    """What writes the fixes that the first calls of a program reach, wherever they are; empty for other reports.
+
+    Calls that were saved are enough for that; without them the program is run once more.
     """
     words = _words(diagnosis)
     if words[:2] != ["graphdoctor", "run"]:
         return ""
     saved = words[words.index("--save-sample") + 1] if "--save-sample" in words[:-1] else ""
-    write = ["graphdoctor", "fix", *(["--unsafe-fixes"] if unsafe else [])]
-    writes = [shlex.join([*write, sample]) for sample in diagnosis.samples or [saved or _SAMPLE]]
+    more = ["--unsafe-fixes"] if unsafe else []
     if saved:
-        return "; ".join(writes)
+        return "; ".join(shlex.join(["graphdoctor", "fix", *more, sample]) for sample in diagnosis.samples or [saved])
     # What follows the script is the program's, so the first one is meant.
     rest = words[2:]
-    if "--verify" in rest:
-        rest.remove("--verify")
     script = next((number for number, word in enumerate(rest) if word.endswith(".py")), 0)
-    save = ["graphdoctor", "run", "--save-sample", _SAMPLE]
-    return "; ".join([shlex.join([*save, *_without_outputs(rest[:script]), *rest[script:]]), *writes])
+    options = [word for word in _without_outputs(rest[:script]) if word != "--verify"]
+    return shlex.join(["graphdoctor", "run", "--fix", *more, *options, *rest[script:]])
 
 
 def again(diagnosis: Diagnosis) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphdoctor.model.labels import may_be_written
+from graphdoctor.model.labels import is_offered, may_be_written
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
@@ -42,7 +42,10 @@ def closing(diagnosis: Diagnosis) -> str:
     files = plural(places, "file") if places >= read else f"{places:,} of {read:,} files"
     line = f"Found {_counted(found)} in {files}.{_not_reached(diagnosis, found)}"
     if summary.fixed:
-        return f"{line} {plural(summary.fixed, 'fix', 'fixes')} written; scan again to see what is left."
+        left = sum(finding.fix is None or not finding.fix.written for finding in found)
+        again = "run" if wording.command(diagnosis) == "run" else "scan"
+        written = f"{plural(summary.fixed, 'fix', 'fixes')} written, {plural(left, 'finding')} left"
+        return f"{line} {written}; {again} again to see what comes next."
     if fixes := wording.offered(diagnosis.findings):
         return f"{line} {fixes}: {_ways(diagnosis)}."
     return line
@@ -75,6 +78,8 @@ def _ways(diagnosis: Diagnosis) -> str:
     if sample:
         return f"`{sample}` writes"
     proves = "--verify proves, " if command == "run" and diagnosis.verification is None else ""
+    if proves and any(not may_be_written(f, unsafe=False) for f in diagnosis.findings if is_offered(f)):
+        return "--fix proves them and writes those that stand"
     return f"{proves}`graphdoctor fix{unsafe} {' '.join(files) or 'FILE'}` writes"
 
 
