@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -101,7 +102,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
         "fullgraph=True": {True: "passes", False: "fails", None: "not tried"}[result.fullgraph_passes],
     }
     if any(goes_with_breaks(each, diagnosis) for each in wording.recompiles(diagnosis.dynamic or ())):
-        after["recompile causes"] = f"{_causes_left(diagnosis):,}"
+        after["recompile causes"] = f"{len(_causes_left(diagnosis)):,}"
     equal = result.numerics.equal if result.numerics else None
     after["outputs"] = {True: "equal", False: "differ", None: "not compared"}[equal]
     fixes = f"{wording.fixes(result.fixes, diagnosis.findings)} applied to a copy"
@@ -163,12 +164,13 @@ def _left(unsafe: Sequence[Finding]) -> str:
 
 def _stays(diagnosis: Diagnosis) -> str:
     """The causes of recompiles that stay with the fixes, as a sentence."""
-    count = _causes_left(diagnosis)
-    every = wording.recompiles(diagnosis.dynamic or ())
-    helps_ = (wording.remedy(each) for each in every if not goes_with_breaks(each, diagnosis))
-    advice = next(filter(None, helps_), "")
-    text = f"{plural(count, 'recompile cause')} {'stays' if count == 1 else 'stay'}" if count else ""
-    return f"{text}: {advice}" if text and advice else text
+    left = _causes_left(diagnosis)
+    text = f"{plural(len(left), 'recompile cause')} {'stays' if len(left) == 1 else 'stay'}" if left else ""
+    advised = Counter(filter(None, map(wording.remedy, left)))
+    if not advised:
+        return text
+    (advice, count), *_ = advised.most_common(1)
+    return f"{text}: {advice}" if count == len(left) else f"{text}; for {count:,} of them: {advice}"
 
 
 def _effects(chosen: Sequence[Finding]) -> tuple[Effect, ...]:
@@ -260,10 +262,10 @@ def against(recompile: Recompile, diagnosis: Diagnosis) -> str:
     return wording.remedy(recompile)
 
 
-def _causes_left(diagnosis: Diagnosis) -> int:
+def _causes_left(diagnosis: Diagnosis) -> list[Recompile]:
     """The causes of recompiles that do not go with the graph breaks."""
     every = wording.recompiles(diagnosis.dynamic or ())
-    return sum(not goes_with_breaks(each, diagnosis) for each in every)
+    return [each for each in every if not goes_with_breaks(each, diagnosis)]
 
 
 def idle(diagnosis: Diagnosis) -> frozenset[str]:

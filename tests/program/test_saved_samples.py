@@ -306,6 +306,15 @@ def test_fixes_are_proved_on_the_call_that_reaches_them(graphdoctor: Command, tm
     assert "1 fix written, 0 findings left" in fixed.stdout, fixed.stdout + fixed.stderr
 
 
+def test_what_is_left_of_the_script_of_a_saved_call_is_told(graphdoctor: Command, tmp_path: Path) -> None:
+    """Also in code that this call does not run."""
+    project(tmp_path, TWO.replace("return x.sin()", "print('first')\n        return x.sin()"))
+    graphdoctor("run", "--save-sample", "first_call.py", "train.py", cwd=tmp_path)
+    done = graphdoctor("fix", "first_call.py", cwd=tmp_path)
+    assert "1 fix written, 1 finding left" in done.stdout and done.returncode == 1
+    assert "Not written:\n  train.py:11: GD201 [tensor-condition]" in done.stdout, done.stdout
+
+
 def test_what_a_saved_call_does_not_reach_is_not_verified(graphdoctor: Command, tmp_path: Path) -> None:
     later = "    def forward(self, x, later=False):\n        if later and x.max() < 9:"
     text = TWO.replace("return x.sin()", "print(x.shape)\n        return x.sin()")
