@@ -217,6 +217,34 @@ if __name__ == "__main__":
     {call}
 """
 
+#: A trainer that compiles a method of a module with what the module was compiled with, as Lightning does.
+TRAINED = """\
+import copy
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def training_step(self, x, number):
+        loss = self.linear(x).mean()
+        print("step")
+        return loss * number
+
+def fit(compiled):
+    module = compiled._orig_mod
+    module.context = {"dynamo_ctx": compiled.dynamo_ctx, "original": module.training_step}
+    module.training_step = compiled.dynamo_ctx(module.training_step)
+    for number in range(3):
+        module.training_step(torch.rand(2, 3), number).backward()
+
+compiled = torch.compile(Net(), backend="eager")
+copy.deepcopy(compiled)
+fit(compiled)
+"""
+
 BOTH_MODES = """\
 import torch
 from torch import nn
@@ -400,6 +428,15 @@ def test_fixes_behind_a_break_are_proved_on_the_call_that_runs_them(graphdoctor:
     done = graphdoctor("run", "--verify", "--output-format", "json", "train.py", cwd=tmp_path)
     fixes = [finding["fix"] for finding in json.loads(done.stderr)["findings"] if finding["rule"] == "GD201"]
     assert [fix["verified"] for fix in fixes] == [True, True]
+
+
+def test_what_a_trainer_compiles_with_the_context_of_a_module_is_saved(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, TRAINED)
+    done = graphdoctor("run", "--verify", "--output-format", "json", "train.py", cwd=tmp_path)
+    found = json.loads(done.stderr)
+    assert "fixes verified on the saved first call of Net.training_step" in found["notes"]
+    assert [finding["fix"]["verified"] for finding in found["findings"] if finding["rule"] == "GD101"] == [True]
+    assert graphdoctor("run", "--steps", "2", "train.py", cwd=tmp_path).stdout == "step\nstep\n"
 
 
 def test_call_that_cannot_be_saved_is_told(graphdoctor: Command, tmp_path: Path) -> None:
