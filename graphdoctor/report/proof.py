@@ -308,12 +308,14 @@ def files_to_fix(diagnosis: Diagnosis) -> list[str]:
 
 
 def of_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
-    """What writes the fixes that a program's run verified: on the source alone they would not be verified.
+    """What writes the fixes that a program's run tried: the source alone shows neither which are verified nor which are
+    wrong.
 
-    Empty for other reports, and where no fix is verified.
+    Empty for other reports, and where all fixes are safe.
     """
-    verified = any(f.fix is not None and is_offered(f) and label(f.fix) == "verified" for f in diagnosis.findings)
-    return through_sample(diagnosis, unsafe) if verified else ""
+    fixes = [f.fix for f in diagnosis.findings if f.fix is not None and is_offered(f)]
+    proved = all(label(fix) == "safe" for fix in fixes)
+    return "" if proved or diagnosis.verification is None else through_sample(diagnosis, unsafe)
 
 
 def through_sample(diagnosis: Diagnosis, unsafe: bool) -> str:

@@ -71,7 +71,7 @@ def _ways(diagnosis: Diagnosis) -> str:
         return f"--diff{unsafe} shows, --fix{unsafe} applies"
     from graphdoctor.report.proof import files_to_fix, of_sample, through_sample
 
-    sample = of_sample(diagnosis, bool(unsafe)) if diagnosis.verification is not None else ""
+    sample = of_sample(diagnosis, bool(unsafe))
     files = [shlex.quote(_from_here(path, diagnosis.root)) for path in files_to_fix(diagnosis)]
     if not files:
         sample = sample or through_sample(diagnosis, bool(unsafe))
