@@ -18,6 +18,7 @@ from graphdoctor.fixes.verification.grading import NOT_RUN
 from graphdoctor.fixes.verification.verify import verify
 from graphdoctor.lint import catalog
 from graphdoctor.model.findings import Diagnosis, Finding, Summary
+from graphdoctor.model.labels import NOT_VERIFIED
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.program.samples import Saved
 from graphdoctor.program.several_calls import OnCall, graded, together
@@ -43,7 +44,7 @@ def verified(
     if not fixable:
         return _noted(diagnosis, "there is no fix to verify")
     if not calls:
-        return _noted(diagnosis, f"fixes not verified: {'; '.join(why_none)}")
+        return _noted(diagnosis, f"{NOT_VERIFIED}{'; '.join(why_none)}")
     temporary = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
     proofs: list[OnCall] = []
     with temporary as folder, runner.Server() as server:
@@ -54,7 +55,7 @@ def verified(
             ):
                 if failed := next((run for run in call.runs if run.outcome != "ok"), None):
                     reason = f"the saved call of {call.saved.name} fails: {failed.detail or failed.outcome}"
-                    diagnosis = _noted(diagnosis, f"fixes not verified: {reason}")
+                    diagnosis = _noted(diagnosis, f"{NOT_VERIFIED}{reason}")
                     continue
                 here = runs.without_others(call, _as_in(call.runs, diagnosis.findings))
                 copies = Copies(call.request, sources.files, progress, server)
@@ -62,7 +63,7 @@ def verified(
                     broke = frozenset(finding.fingerprint for finding in here if _broke(finding))
                     proofs.append(OnCall(call.saved, result, broke, tuple(call.runs)))
         except runner.NotStarted as error:
-            diagnosis = _noted(diagnosis, f"fixes not verified: {error}")
+            diagnosis = _noted(diagnosis, f"{NOT_VERIFIED}{error}")
     if not proofs:
         return diagnosis
     proof = together(proofs)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import itertools
 import os
+import pickle
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from graphdoctor.recorder import local_functions, start
+from graphdoctor.recorder import left_out, local_functions, start
 from graphdoctor.recorder.trace_file import TraceFile
 
 #: Calls of one process that are saved.
@@ -60,7 +61,13 @@ class Samples:
             if size > self._limit:
                 raise ValueError(f"its tensors take {size >> 20:,} MiB, more than {self._limit >> 20:,} MiB")
             with torch.no_grad():
-                torch.save(content, file, pickle_module=local_functions)
+                try:
+                    torch.save(content, file, pickle_module=local_functions)
+                except (TypeError, pickle.PicklingError):
+                    torch.save(content, file, pickle_module=left_out)
+            if (written := file.stat().st_size) > 2 * self._limit:
+                # What is no tensor, such as a data set that a trainer holds.
+                raise ValueError(f"it takes {written >> 20:,} MiB")
             self._trace_file.note("graphdoctor_sample", {**note, "file": file.name, "training": in_training(original)})
         except Exception as error:
             file.unlink(missing_ok=True)

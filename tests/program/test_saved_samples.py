@@ -245,6 +245,29 @@ copy.deepcopy(compiled)
 fit(compiled)
 """
 
+#: A method of an object that holds what cannot be pickled.
+TRAINER = """\
+import threading
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.log = open(__file__)
+        self.lock = threading.Lock()
+        self.compiled = torch.compile(self.loss, backend="eager")
+
+    def loss(self, x):
+        out = self.model(x)
+        if out.abs().max() > 100:
+            out = torch.stack([out, out]).mean(0)
+        return out.mean()
+
+torch.manual_seed(0)
+Trainer(nn.Linear(4, 4)).compiled(torch.rand(2, 4)).backward()
+"""
+
 BOTH_MODES = """\
 import torch
 from torch import nn
@@ -439,12 +462,25 @@ def test_what_a_trainer_compiles_with_the_context_of_a_module_is_saved(graphdoct
     assert graphdoctor("run", "--steps", "2", "train.py", cwd=tmp_path).stdout == "step\nstep\n"
 
 
+def test_what_cannot_be_pickled_is_left_out(graphdoctor: Command, tmp_path: Path) -> None:
+    """As the log file of a trainer whose method is compiled. Where the call needs it, that is told."""
+    project(tmp_path, TRAINER)
+    done = graphdoctor("run", "--fix", "train.py", cwd=tmp_path)
+    assert "note: fixes verified on the saved first call of Trainer.loss\n" in done.stderr, done.stderr
+    assert "1 fix written, 0 findings left" in done.stderr
+    project(tmp_path, TRAINER.replace("out = self.model(x)", "out = self.model(x) * len(self.log.name)"))
+    done = graphdoctor("run", "--verify", "train.py", cwd=tmp_path)
+    assert "the saved call has no TextIOWrapper, which cannot be pickled" in done.stderr.replace("\n      ", " ")
+    # A second try would say the same.
+    assert done.stderr.endswith("`graphdoctor fix --unsafe-fixes train.py` writes.\n"), done.stderr
+
+
 def test_call_that_cannot_be_saved_is_told(graphdoctor: Command, tmp_path: Path) -> None:
-    project(tmp_path, CONFIGURED.replace("self.linear = ", "self.log = open(__file__); self.linear = "))
+    project(tmp_path, CONFIGURED.replace("self.linear = ", "self.log = type('Log', (), {})(); self.linear = "))
     file = tmp_path / "report.json"
     options = ["--save-sample", "first.py", "--output-format", "json", "--output", str(file)]
     found = report(graphdoctor("run", *options, "train.py", "0.5", "4", cwd=tmp_path), file)
     [note] = [note for note in found["notes"] if note.startswith("the call of Net was not saved")]
-    assert "TextIOWrapper" in note
+    assert "Log" in note
     assert [file.name for file in tmp_path.glob("first*.py")] == ["first.py"]
     assert "first call of start" in (tmp_path / "first.py").read_text()
