@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import itertools
 import os
@@ -43,7 +44,7 @@ class Samples:
         file = self._folder / f"sample_{os.getpid()}_{number}.pt"
         original = local_functions.original_of(original)
         module = _module(original)
-        named = type(module) if module is not None else original
+        named = type(module) if module is not None else _named(original)
         name = str(getattr(named, "__qualname__", "")).replace("<locals>.", "")
         note = {"name": name, "module": getattr(named, "__module__", "")}
         note |= {"rank": os.environ.get("RANK", "0"), "main": _main_name(), "folders": _added_folders()}
@@ -73,6 +74,13 @@ class Samples:
             file.unlink(missing_ok=True)
             reason = str(error).partition("\n")[0]
             self._trace_file.note("graphdoctor_sample", {**note, "problem": reason})
+
+
+def _named(function: Any) -> Any:
+    """What ``function`` is called by: a partial by its function, an object that is called by its class."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if hasattr(function, "__qualname__") else type(function)
 
 
 def in_training(original: Any) -> bool:

@@ -268,6 +268,23 @@ torch.manual_seed(0)
 Trainer(nn.Linear(4, 4)).compiled(torch.rand(2, 4)).backward()
 """
 
+CALLABLES = """\
+import functools
+import torch
+
+class Twice:
+    def __call__(self, x):
+        print("twice")
+        return x * 2
+
+def shifted(by, x):
+    print("shifted")
+    return x + by
+
+for function in (Twice(), functools.partial(shifted, 1)):
+    torch.compile(function, backend="eager")(torch.rand(3))
+"""
+
 BOTH_MODES = """\
 import torch
 from torch import nn
@@ -460,6 +477,12 @@ def test_what_a_trainer_compiles_with_the_context_of_a_module_is_saved(graphdoct
     assert "fixes verified on the saved first call of Net.training_step" in found["notes"]
     assert [finding["fix"]["verified"] for finding in found["findings"] if finding["rule"] == "GD101"] == [True]
     assert graphdoctor("run", "--steps", "2", "train.py", cwd=tmp_path).stdout == "step\nstep\n"
+
+
+def test_calls_of_objects_and_partials_have_a_name(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, CALLABLES)
+    done = graphdoctor("run", "--verify", "train.py", cwd=tmp_path)
+    assert "note: fixes verified on the saved first call of Twice and shifted\n" in done.stderr, done.stderr
 
 
 def test_what_cannot_be_pickled_is_left_out(graphdoctor: Command, tmp_path: Path) -> None:
