@@ -192,6 +192,11 @@ def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     Path("plain.py").write_text("def graphdoctor_sample():\n    return 1\n", encoding="utf-8")
     assert "; rename graphdoctor_sample() to graphdoctor_target(), or" in note("plain.py")
     assert "; a program runs as it is: graphdoctor run --compile auto train.py" in note("train.py")
+    for text in ("step = torch.compile(step)\n", "TrainingArguments('out', torch_compile=True)\n"):
+        Path("train.py").write_text(text, encoding="utf-8")
+        assert "; a program runs as it is: graphdoctor run train.py" in note("train.py")
+    Path("train.py").write_text("trainer.fit(model)\n", encoding="utf-8")
+    assert "; a program runs as it is: graphdoctor run --compile auto train.py" in note("train.py")
     Path("net.py").write_text(NEEDS_ARGUMENTS, encoding="utf-8")
     command = "graphdoctor scan 'net.py:Net(width)' --input 'x=float32[8,3]'"
     assert note("net.py").endswith(f"or say what to run, with values of yours: {command}")

@@ -95,6 +95,10 @@ def bench(
         raise OneLine(str(error)) from None
     to_run = question(file, target, inputs, device, mode)
     measured = replace(_measure(to_run, options), command=shlex.join(["graphdoctor", *sys.argv[1:]]))
+    failed = next((result for result in measured.results if result.strategy == "eager"), None)
+    if failed is not None and failed.status == "failed":
+        # There is no model to measure, so there is nothing to report.
+        raise OneLine(failed.detail)
     shown = {"text": report.text, "json": report.as_json, "markdown": report.markdown}[output_format](measured)
     emit(shown, output)
     if html is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from graphdoctor.commands.fixing import asking, check_interactive, interactive_option
 from graphdoctor.commands.options.run_target import run_target_options
 from graphdoctor.commands.options.settings import setting_options
 from graphdoctor.commands.printing import emit
@@ -24,10 +25,6 @@ from graphdoctor.commands.problems import (
 from graphdoctor.commands.project_rules import complain_of_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from graphdoctor.model.findings import Finding
-    from graphdoctor.report.text.progress import Progress
     from graphdoctor.scan.options import SettingOptions, TargetOptions
 
 _EXAMPLES = """\b
@@ -49,7 +46,7 @@ Exit codes:
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--unsafe-fixes", is_flag=True, help="Also fixes that may change behaviour.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print the fixes as a diff, and nothing else; write nothing.")
-@click.option("-i", "--interactive", is_flag=True, help="Ask before each fix: yes, no, all, diff, quit.")
+@interactive_option
 @click.option(
     "--patch-third-party",
     metavar="FILE",
@@ -92,12 +89,7 @@ def fix(
     """
     if "-" in paths:
         raise OneLine("fix writes files; for the text on the standard input use: graphdoctor scan --fix -")
-    if interactive and show_diff:
-        raise OneLine("-i asks what to write and --diff writes nothing: use one of the two")
-    if interactive and not sys.stdin.isatty():
-        raise OneLine(
-            "-i asks at a terminal, and the standard input is none: leave -i out, or see the fixes with --diff"
-        )
+    check_interactive(interactive, show_diff)
     check_writable(patch_third_party)
     from graphdoctor import api
     from graphdoctor.interrupt import Interrupts
@@ -120,7 +112,7 @@ def fix(
     context.with_resource(interrupts.listening())
     try:
         with Progress(sys.stderr) as progress:
-            choose = _asking(progress) if interactive else None
+            choose = asking(progress) if interactive else None
             most = 1 if show_diff else rounds
             found = list(api.scan_in_rounds(request, progress, choose, interrupts, most))
     except api.UsageError as error:
@@ -140,20 +132,3 @@ def fix(
     if interrupts.requested:
         context.exit(INTERRUPTED)
     context.exit(FINDINGS if fixes.left(diagnosis) else FAILURE if diagnosis.summary.failed else CLEAN)
-
-
-def _asking(progress: Progress) -> Any:
-    from graphdoctor.fixes.verification.interactive import choose
-    from graphdoctor.report.escaping import visible
-
-    def ask(question: str) -> str:
-        try:
-            return input(question)
-        except EOFError:
-            return "q"
-
-    def choose_at_the_terminal(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-        progress.pause()
-        return choose(findings, ask, lambda text: click.echo(visible(text)))
-
-    return choose_at_the_terminal

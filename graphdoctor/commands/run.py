@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from graphdoctor.commands.fixing import asking, check_fixes, check_interactive, interactive_option
 from graphdoctor.commands.options.settings import setting_options
 from graphdoctor.commands.outputs import (
     Report,
@@ -24,7 +25,15 @@ from graphdoctor.commands.outputs import (
     write_reports,
 )
 from graphdoctor.commands.printing import emit, look
-from graphdoctor.commands.problems import CLEAN, FINDINGS, OneLine, complain
+from graphdoctor.commands.problems import (
+    CLEAN,
+    FINDINGS,
+    OneLine,
+    complain,
+    complain_of_no_changes,
+    complain_unread,
+)
+from graphdoctor.commands.project_rules import complain_of_rules
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.gate import FailOn
@@ -37,6 +46,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   graphdoctor run train.py --epochs 1
+  graphdoctor run --fix train.py --epochs 1
   graphdoctor run --steps 20 --html report.html -m mypackage.train --lr 0.1
   graphdoctor run --compile auto evaluate.py
   graphdoctor run torchrun --nproc-per-node 8 train.py
@@ -85,6 +95,15 @@ def _modules(_context: click.Context, _parameter: click.Parameter, value: str | 
     help="Save the first call of each compiled function as a file that graphdoctor scan runs, with its data beside it.",
 )
 @click.option("--verify", is_flag=True, help="Prove the fixes on the first calls that reach them.")
+@click.option("--fix", is_flag=True, help="Prove them, and write the safe and the verified ones to the files.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change behaviour.")
+@click.option(
+    "--diff",
+    "show_diff",
+    is_flag=True,
+    help="Prove them, show them as a diff in place of the report, and write nothing.",
+)
+@interactive_option
 @click.option("--record", metavar="FOLDER", help="Keep the recording in this folder; graphdoctor trace reads it.")
 @setting_options
 @click.option(
@@ -109,6 +128,10 @@ def run(
     compile_: str | None,
     save_sample: str | None,
     verify: bool,
+    fix: bool,
+    unsafe_fixes: bool,
+    show_diff: bool,
+    interactive: bool,
     record: str | None,
     possible: bool,
     html: str | None,
@@ -130,20 +153,27 @@ def run(
     from graphdoctor.program.launch import CannotRun
     from graphdoctor.program.report import NothingRecorded, Proof, wrong_uses
     from graphdoctor.program.samples import LIMIT
+    from graphdoctor.program.written import Writing
     from graphdoctor.recorder.settings import Settings
     from graphdoctor.scan.options import ScanOptions, UsageError
 
     check_gate(fail_on)
+    check_fixes(fix, unsafe_fixes, show_diff, no_source)
+    check_interactive(interactive, show_diff)
+    if interactive and not fix:
+        raise OneLine("-i asks which fixes --fix writes, and --fix is not there")
     command = shlex.join(["graphdoctor", *sys.argv[1:]])
     options = ScanOptions((), possible=possible, command=command).with_groups(settings)
     if save_sample and not save_sample.endswith(".py"):
         raise OneLine(f"--save-sample {save_sample}: give a name that ends in .py, as graphdoctor scan reads it")
     check_reports(reports, html, save_sample, None if output == "-" else output)
-    proof = Proof(Path(save_sample) if save_sample else None, verify)
+    verify = verify or fix or show_diff
+    writing = Writing(unsafe_fixes) if fix else None
+    proof = Proof(Path(save_sample) if save_sample else None, verify, writing=writing)
     recording = Settings(record or "", steps or 0, compile_ or "", LIMIT if save_sample or verify else 0)
     gated = not exit_zero and fail_on != "none"
     try:
-        ended, diagnosis = _ran(program, is_module, recording, options, proof)
+        ended, diagnosis = _ran(program, is_module, recording, options, proof, interactive)
     except (CannotRun, UsageError) as error:
         raise OneLine(str(error)) from None
     except NothingRecorded as error:
@@ -160,6 +190,9 @@ def run(
         context.exit(error.exit_code or (FINDINGS if gated else CLEAN))
     if diagnosis is None:
         context.exit(ended.exit_code)
+    if show_diff:
+        code = _show_changes(diagnosis, unsafe_fixes, output)
+        context.exit(ended.exit_code or (CLEAN if exit_zero and code == FINDINGS else code))
     if no_source:
         from graphdoctor.report.confidential import without_source
 
@@ -177,7 +210,12 @@ def _options_behind(command: click.Command, program: tuple[str, ...]) -> list[st
 
 
 def _ran(
-    program: tuple[str, ...], is_module: bool, recording: Settings, options: ScanOptions, proof: Proof
+    program: tuple[str, ...],
+    is_module: bool,
+    recording: Settings,
+    options: ScanOptions,
+    proof: Proof,
+    interactive: bool,
 ) -> tuple[Ended, Diagnosis | None]:
     """Run the program; no diagnosis where another rank reports. Raises CannotRun, UsageError, NothingRecorded."""
     from graphdoctor.program import folder as folders
@@ -205,17 +243,37 @@ def _ran(
                 return ended, None
             missing = folders.wait_for_ranks(folder, place)
         with Progress(sys.stderr) as progress:
+            if interactive and proof.writing is not None:
+                proof = replace(proof, writing=replace(proof.writing, choose=asking(progress)))
             return ended, report(folder, launched.name, ended, options, missing, proof, progress)
 
 
+def _show_changes(diagnosis: Diagnosis, unsafe: bool, output: str | None) -> int:
+    """The fixes as a diff, where the report would be; the exit code says whether there are some."""
+    from graphdoctor import api
+
+    complain_of_rules(diagnosis)
+    changes = api.diff(diagnosis, unsafe)
+    _emit(changes, output)
+    if not changes:
+        complain_of_no_changes(diagnosis)
+    unread = complain_unread(diagnosis)
+    return FINDINGS if changes else unread
+
+
 def _write(diagnosis: Diagnosis, output_format: str, output: str | None, html: str | None, verbose: bool) -> None:
-    """The report, to stderr by default: stdout is the program's."""
+    """The report, in the format and files that were asked for."""
     from graphdoctor.report.formats import render
 
     shown = render(diagnosis, output_format, look(output, verbose=verbose, stream=None if output else sys.stderr))
-    if output is None:
-        click.echo(shown, nl=False, err=True, color=True)
-    else:
-        emit(shown, output)
+    _emit(shown, output)
     if html is not None:
         emit(render(diagnosis, "html"), html)
+
+
+def _emit(text: str, output: str | None) -> None:
+    """To stderr by default: stdout is the program's."""
+    if output is None:
+        click.echo(text, nl=False, err=True, color=True)
+    else:
+        emit(text, output)

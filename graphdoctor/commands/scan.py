@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from graphdoctor.commands.fixing import check_fixes
 from graphdoctor.commands.options.depth import check_depth, depth_options, faster, write_repro
 from graphdoctor.commands.options.run_target import run_target_options
 from graphdoctor.commands.options.settings import setting_options
@@ -166,12 +167,7 @@ def scan(
     hf:BertModel, timm:convnext_atto, module:function. The path - is the text of one file on the
     standard input, which is never run; with --fix the fixed text is printed.
     """
-    if fix and show_diff:
-        raise OneLine("--fix writes the fixes and --diff only shows them: use one of the two")
-    if unsafe_fixes and not (fix or show_diff):
-        raise OneLine("--unsafe-fixes adds to what --fix writes and --diff shows, and neither is there")
-    if no_source and show_diff:
-        raise OneLine("--diff shows source lines and --no-source forbids them: use one of the two")
+    check_fixes(fix, unsafe_fixes, show_diff, no_source)
     if statistics and output_format not in ("text", "json"):
         raise OneLine(f"--statistics is text or JSON, not {output_format}")
     if shrink is not None and run is False:

@@ -11,6 +11,9 @@ from graphdoctor.model.findings import Finding, Fix, Owner
 #: of a "refused" fix that it is wrong or does not help; a "manual" one has no edits.
 Label = Literal["safe", "verified", "unsafe", "refused", "manual"]
 
+#: How a note begins that says why no run verified the fixes.
+NOT_VERIFIED = "fixes not verified: "
+
 
 def label(fix: Fix) -> Label:
     """The label of ``fix``: what is known from the source, and what verification saw."""

@@ -13,7 +13,8 @@ from graphdoctor.model.findings import Diagnosis
 from graphdoctor.program.missing import lacking
 from graphdoctor.program.process import Ended
 from graphdoctor.program.samples import Saved, write_samples
-from graphdoctor.program.verified import verified
+from graphdoctor.program.verified import sources_of, verified
+from graphdoctor.program.written import Writing, written
 from graphdoctor.recorder.settings import AUTO
 from graphdoctor.scan.options import ScanOptions
 from graphdoctor.trace.diagnose import diagnosed
@@ -44,12 +45,13 @@ class NothingRecorded(Exception):
 class Proof:
     """Whether calls that were saved become files, ``sample`` and its like, and whether they prove the fixes.
 
-    One run for that may take ``timeout`` seconds.
+    One run for that may take ``timeout`` seconds. ``writing`` says which of the fixes that stood are written.
     """
 
     sample: Path | None = None
     verify: bool = False
     timeout: float = 120.0
+    writing: Writing | None = None
 
 
 def report(
@@ -83,7 +85,10 @@ def report(
     progress("reading the files that took part")
     diagnosis = diagnosed(busy, traces, options, notes)
     if proof.verify:
-        diagnosis = verified(diagnosis, saved, about, proof.timeout, progress)
+        sources = sources_of(diagnosis)
+        diagnosis = verified(diagnosis, sources, saved, about, proof.timeout, progress)
+        if proof.writing is not None:
+            diagnosis = written(diagnosis, sources, proof.writing, busy)
     if ended.exit_code and diagnosis.summary.verdict == "ready":
         headline = f"{diagnosis.summary.headline}; but the program {ended.words}"
         diagnosis = replace(diagnosis, summary=replace(diagnosis.summary, headline=headline))

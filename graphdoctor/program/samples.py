@@ -36,15 +36,11 @@ def graphdoctor_target():
 
 @dataclass(frozen=True)
 class Saved:
-    """A file that was written; ``training`` is the mode that its module was called in.
-
-    ``as_named`` is its path where the user said where to write it, else what it is called in the working folder.
-    """
+    """A file that was written; ``training`` is the mode that its module was called in."""
 
     file: Path
     name: str
     training: bool
-    as_named: str = ""
 
 
 def calls(processes: Sequence[Process]) -> tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...]:
@@ -80,8 +76,7 @@ def write_samples(
         file = target if not saved else target.with_name(f"{target.stem}_{len(saved) + 1}{target.suffix}")
         shutil.copyfile(folder / Path(str(note["file"])).name, file.with_suffix(".pt"))
         write(str(file), _text(file, name, note, program))
-        as_named = file.name if file.is_relative_to(folder) else str(file)
-        saved.append(Saved(file, name, training, as_named))
+        saved.append(Saved(file, name, training))
         notes.append(f"saved: the first call of {name} in {file}; `graphdoctor scan {file}` runs it")
     if not saved and not notes:
         notes.append("nothing was saved: what torch.compile gave was not called itself")

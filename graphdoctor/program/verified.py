@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,47 +18,52 @@ from graphdoctor.fixes.verification.grading import NOT_RUN
 from graphdoctor.fixes.verification.verify import verify
 from graphdoctor.lint import catalog
 from graphdoctor.model.findings import Diagnosis, Finding, Summary
+from graphdoctor.model.labels import NOT_VERIFIED
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.program.samples import Saved
 from graphdoctor.program.several_calls import OnCall, graded, together
 from graphdoctor.report.wording import enumerated
 from graphdoctor.scan.copies import Copies
-from graphdoctor.source.files import text_of
+from graphdoctor.scan.source_texts import Sources, read_texts
 
 
 def verified(
-    diagnosis: Diagnosis, calls: Sequence[Saved], why_none: Sequence[str], timeout: float, progress: runner.Progress
+    diagnosis: Diagnosis,
+    sources: Sources,
+    calls: Sequence[Saved],
+    why_none: Sequence[str],
+    timeout: float,
+    progress: runner.Progress,
 ) -> Diagnosis:
     """``diagnosis`` with the grades of its fixes on those of ``calls`` that reach them, or with a note with the reason.
 
-    ``why_none`` says why no call was saved. The runs of one call with fixes take at most ``timeout`` seconds.
+    ``sources`` are the files that ``sources_of`` gives. ``why_none`` says why no call was saved. The runs of one call
+    with fixes take at most ``timeout`` seconds.
     """
     fixable = [finding for finding in diagnosis.findings if finding.fix is not None and finding.fix.edits]
     if not fixable:
-        return _noted(diagnosis, "--verify: there is no fix to verify")
+        return _noted(diagnosis, "there is no fix to verify")
     if not calls:
-        return _noted(diagnosis, f"fixes not verified: {'; '.join(why_none)}")
-    files = _files(diagnosis)
-    texts = {path: text_of(file) for path, file in files.items()}
+        return _noted(diagnosis, f"{NOT_VERIFIED}{'; '.join(why_none)}")
     temporary = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
     proofs: list[OnCall] = []
     with temporary as folder, runner.Server() as server:
-        runs = _Runs(diagnosis, calls, timeout, Path(folder), progress, server)
+        runs = _Runs(diagnosis, sources, calls, timeout, Path(folder), progress, server)
         try:
             while call := runs.best([f for f in fixable if not any(f.fingerprint in p.broke for p in proofs)]) or (
                 runs.another() if _not_run(proofs) else None
             ):
                 if failed := next((run for run in call.runs if run.outcome != "ok"), None):
                     reason = f"the saved call of {call.saved.name} fails: {failed.detail or failed.outcome}"
-                    diagnosis = _noted(diagnosis, f"fixes not verified: {reason}")
+                    diagnosis = _noted(diagnosis, f"{NOT_VERIFIED}{reason}")
                     continue
                 here = runs.without_others(call, _as_in(call.runs, diagnosis.findings))
-                copies = Copies(call.request, files, progress, server)
-                if result := verify(here, texts, call.runs, copies, each=False, seconds=timeout):
+                copies = Copies(call.request, sources.files, progress, server)
+                if result := verify(here, sources.texts, call.runs, copies, each=False, seconds=timeout):
                     broke = frozenset(finding.fingerprint for finding in here if _broke(finding))
                     proofs.append(OnCall(call.saved, result, broke, tuple(call.runs)))
         except runner.NotStarted as error:
-            diagnosis = _noted(diagnosis, f"fixes not verified: {error}")
+            diagnosis = _noted(diagnosis, f"{NOT_VERIFIED}{error}")
     if not proofs:
         return diagnosis
     proof = together(proofs)
@@ -66,7 +71,7 @@ def verified(
     notes += dict.fromkeys(line for proof in proofs for run in proof.runs for line in run.left_out)
     findings = graded(diagnosis.findings, proof)
     ranked = rank(with_fixes(findings, proof.passed, of_varying(catalog.rules())))
-    samples = tuple(proof.call.as_named for proof in proofs)
+    samples = tuple(str(proof.call.file) for proof in proofs)
     proved = replace(diagnosis, findings=ranked, verification=proof.verification, samples=samples)
     return _noted(replace(proved, summary=_counted(proved)), *notes)
 
@@ -94,6 +99,7 @@ class _Runs:
     def __init__(
         self,
         diagnosis: Diagnosis,
+        sources: Sources,
         calls: Sequence[Saved],
         timeout: float,
         folder: Path,
@@ -101,7 +107,7 @@ class _Runs:
         server: runner.Server,
     ) -> None:
         self._root, self._findings = Path(diagnosis.root), diagnosis.findings
-        self._watched = tuple(str(file.resolve()) for file in _files(diagnosis).values())
+        self._watched = tuple(str(file.resolve()) for file in sources.files.values())
         self._calls = calls
         self._given: list[Saved] = []
         self._ran: dict[Saved, _Call] = {}
@@ -191,11 +197,11 @@ def _lines(finding: Finding) -> set[tuple[str, int]]:
     return {(place.path, line) for line in range(place.line, place.end_line + 1)}
 
 
-def _files(diagnosis: Diagnosis) -> Mapping[str, Path]:
-    """The user's files that findings or their fixes are in, by the paths that are shown."""
+def sources_of(diagnosis: Diagnosis) -> Sources:
+    """The user's files that findings or their fixes are in, as they are now."""
     paths = {finding.location.path for finding in diagnosis.findings}
     paths |= {edit.path for finding in diagnosis.findings if finding.fix for edit in finding.fix.edits}
-    return {path: Path(diagnosis.root, path) for path in sorted(paths)}
+    return read_texts([(Path(diagnosis.root, path), path) for path in sorted(paths)], {})
 
 
 def _noted(diagnosis: Diagnosis, *notes: str) -> Diagnosis:

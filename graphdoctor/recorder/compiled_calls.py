@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from graphdoctor.recorder.compiling_context import watch_context
 from graphdoctor.recorder.samples import Samples, in_training
 from graphdoctor.recorder.settings import Settings
 from graphdoctor.recorder.trace_file import TraceFile
@@ -67,6 +68,7 @@ def watch_calls(settings: Settings, trace_file: TraceFile) -> None:
             return _watched_function(compiled, watch)
         # A compiled module stays the same object; its attribute ``forward`` holds the compiled call.
         compiled.forward = _watched_function(compiled.forward, watch)
+        watch_context(compiled, watched)
         return compiled
 
     from graphdoctor.recorder.outermost import Outermost

@@ -15,6 +15,8 @@ from typing import Any
 
 from torch import nn
 
+from graphdoctor.recorder.compiling_context import WatchedContext
+
 _State = tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]
 
 
@@ -22,6 +24,9 @@ class Pickler(pickle.Pickler):
     """The name under which ``torch.save`` looks for it in its ``pickle_module``."""
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, WatchedContext):
+            # What compiles is no part of what was compiled.
+            return _same, (None,)
         original = original_of(obj)
         if original is not obj:
             return _same, (original,)

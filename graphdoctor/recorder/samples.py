@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import itertools
 import os
+import pickle
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from graphdoctor.recorder import local_functions, start
+from graphdoctor.recorder import left_out, local_functions, start
 from graphdoctor.recorder.trace_file import TraceFile
 
 #: Calls of one process that are saved.
@@ -42,7 +44,7 @@ class Samples:
         file = self._folder / f"sample_{os.getpid()}_{number}.pt"
         original = local_functions.original_of(original)
         module = _module(original)
-        named = type(module) if module is not None else original
+        named = type(module) if module is not None else _named(original)
         name = str(getattr(named, "__qualname__", "")).replace("<locals>.", "")
         note = {"name": name, "module": getattr(named, "__module__", "")}
         note |= {"rank": os.environ.get("RANK", "0"), "main": _main_name(), "folders": _added_folders()}
@@ -60,12 +62,25 @@ class Samples:
             if size > self._limit:
                 raise ValueError(f"its tensors take {size >> 20:,} MiB, more than {self._limit >> 20:,} MiB")
             with torch.no_grad():
-                torch.save(content, file, pickle_module=local_functions)
+                try:
+                    torch.save(content, file, pickle_module=local_functions)
+                except (TypeError, pickle.PicklingError):
+                    torch.save(content, file, pickle_module=left_out)
+            if (written := file.stat().st_size) > 2 * self._limit:
+                # What is no tensor, such as a data set that a trainer holds.
+                raise ValueError(f"it takes {written >> 20:,} MiB")
             self._trace_file.note("graphdoctor_sample", {**note, "file": file.name, "training": in_training(original)})
         except Exception as error:
             file.unlink(missing_ok=True)
             reason = str(error).partition("\n")[0]
             self._trace_file.note("graphdoctor_sample", {**note, "problem": reason})
+
+
+def _named(function: Any) -> Any:
+    """What ``function`` is called by: a partial by its function, an object that is called by its class."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if hasattr(function, "__qualname__") else type(function)
 
 
 def in_training(original: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -51,8 +52,6 @@ _ALONE = (
 )
 
 
-#: The file that a program's first call is saved in, where the command names none.
-_SAMPLE = "first_call.py"
 #: The most files that a command names.
 _NAMED = 4
 #: Places that an effect is shown with.
@@ -103,7 +102,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
         "fullgraph=True": {True: "passes", False: "fails", None: "not tried"}[result.fullgraph_passes],
     }
     if any(goes_with_breaks(each, diagnosis) for each in wording.recompiles(diagnosis.dynamic or ())):
-        after["recompile causes"] = f"{_causes_left(diagnosis):,}"
+        after["recompile causes"] = f"{len(_causes_left(diagnosis)):,}"
     equal = result.numerics.equal if result.numerics else None
     after["outputs"] = {True: "equal", False: "differ", None: "not compared"}[equal]
     fixes = f"{wording.fixes(result.fixes, diagnosis.findings)} applied to a copy"
@@ -165,12 +164,13 @@ def _left(unsafe: Sequence[Finding]) -> str:
 
 def _stays(diagnosis: Diagnosis) -> str:
     """The causes of recompiles that stay with the fixes, as a sentence."""
-    count = _causes_left(diagnosis)
-    every = wording.recompiles(diagnosis.dynamic or ())
-    helps_ = (wording.remedy(each) for each in every if not goes_with_breaks(each, diagnosis))
-    advice = next(filter(None, helps_), "")
-    text = f"{plural(count, 'recompile cause')} {'stays' if count == 1 else 'stay'}" if count else ""
-    return f"{text}: {advice}" if text and advice else text
+    left = _causes_left(diagnosis)
+    text = f"{plural(len(left), 'recompile cause')} {'stays' if len(left) == 1 else 'stay'}" if left else ""
+    advised = Counter(filter(None, map(wording.remedy, left)))
+    if not advised:
+        return text
+    (advice, count), *_ = advised.most_common(1)
+    return f"{text}: {advice}" if count == len(left) else f"{text}; for {count:,} of them: {advice}"
 
 
 def _effects(chosen: Sequence[Finding]) -> tuple[Effect, ...]:
@@ -262,10 +262,10 @@ def against(recompile: Recompile, diagnosis: Diagnosis) -> str:
     return wording.remedy(recompile)
 
 
-def _causes_left(diagnosis: Diagnosis) -> int:
+def _causes_left(diagnosis: Diagnosis) -> list[Recompile]:
     """The causes of recompiles that do not go with the graph breaks."""
     every = wording.recompiles(diagnosis.dynamic or ())
-    return sum(not goes_with_breaks(each, diagnosis) for each in every)
+    return [each for each in every if not goes_with_breaks(each, diagnosis)]
 
 
 def idle(diagnosis: Diagnosis) -> frozenset[str]:
@@ -308,33 +308,33 @@ def files_to_fix(diagnosis: Diagnosis) -> list[str]:
 
 
 def of_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
-    """What writes the fixes that a program's run verified: on the source alone they would not be verified.
+    """What writes the fixes that a program's run tried: the source alone shows neither which are verified nor which are
+    wrong.
 
-    Empty for other reports, and where no fix is verified.
+    Empty for other reports, and where all fixes are safe.
     """
-    verified = any(f.fix is not None and is_offered(f) and label(f.fix) == "verified" for f in diagnosis.findings)
-    return through_sample(diagnosis, unsafe) if verified else ""
+    fixes = [f.fix for f in diagnosis.findings if f.fix is not None and is_offered(f)]
+    proved = all(label(fix) == "safe" for fix in fixes)
+    return "" if proved or diagnosis.verification is None else through_sample(diagnosis, unsafe)
 
 
 def through_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
-    """What saves the first call of a program and writes the fixes that it reaches, wherever they are; empty for other
-    reports.
+    """What writes the fixes that the first calls of a program reach, wherever they are; empty for other reports.
+
+    Calls that were saved are enough for that; without them the program is run once more.
     """
     words = _words(diagnosis)
     if words[:2] != ["graphdoctor", "run"]:
         return ""
     saved = words[words.index("--save-sample") + 1] if "--save-sample" in words[:-1] else ""
-    write = ["graphdoctor", "fix", *(["--unsafe-fixes"] if unsafe else [])]
-    writes = [shlex.join([*write, sample]) for sample in diagnosis.samples or [saved or _SAMPLE]]
+    more = ["--unsafe-fixes"] if unsafe else []
     if saved:
-        return "; ".join(writes)
+        return "; ".join(shlex.join(["graphdoctor", "fix", *more, sample]) for sample in diagnosis.samples or [saved])
     # What follows the script is the program's, so the first one is meant.
     rest = words[2:]
-    if "--verify" in rest:
-        rest.remove("--verify")
     script = next((number for number, word in enumerate(rest) if word.endswith(".py")), 0)
-    save = ["graphdoctor", "run", "--save-sample", _SAMPLE]
-    return "; ".join([shlex.join([*save, *_without_outputs(rest[:script]), *rest[script:]]), *writes])
+    options = [word for word in _without_outputs(rest[:script]) if word != "--verify"]
+    return shlex.join(["graphdoctor", "run", "--fix", *more, *options, *rest[script:]])
 
 
 def again(diagnosis: Diagnosis) -> str:

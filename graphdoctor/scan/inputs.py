@@ -13,8 +13,9 @@ from graphdoctor.scan.options import STDIN, ScanOptions, UsageError
 from graphdoctor.source import called_target, language, top_level_names
 from graphdoctor.source.discover import Discovery, PathNotFound, discover, shown
 from graphdoctor.source.errors import SourceError
-from graphdoctor.source.files import decode_as, read, text_of
+from graphdoctor.source.files import decode_as, is_file, read, text_of
 from graphdoctor.source.path_patterns import PathPattern
+from graphdoctor.source.saved_calls import script_of
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,17 @@ class Inputs:
         if len(self.discovery.files) != 1 or os.path.isdir(self.paths[0]):
             return None
         return self.discovery.files[0]
+
+    @property
+    def read(self) -> tuple[tuple[Path, str], ...]:
+        """The files whose source is analysed: with the one file of a saved call, the script that it is a call of."""
+        files = self.discovery.files
+        if self.named_file is None:
+            return files
+        script = script_of(self.named_file[0].absolute(), self.text(self.named_file[0]))
+        if script is None or not is_file(script):
+            return files
+        return (*files, (script, shown(script, self.root)))
 
     def text(self, file: Path) -> str:
         """The text of ``file``; empty when it cannot be read."""

@@ -95,7 +95,7 @@ def _tell_verdict(analysed: Analysed, session: Session, runs: Sequence[DynamicRu
 def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
     """Write the fixes, rank the findings, and put all results together."""
     analysed, sources = results.analysed, results.joined.sources
-    written = write(plan.write, results.verified.findings, sources, session)
+    written = write(plan.write, results.verified.findings, sources, session.callbacks)
     ranked = _ranked(plan, (with_snippet(finding, sources) for finding in written.findings))
     runs = results.completed.runs
     if runs:

@@ -119,14 +119,13 @@ def plan_for(options: ScanOptions, with_runs: bool = False) -> Plan:
     followed = Followed(folders, options.fail_third_party, options.third_party_fixes)
     exclude = (*settings.exclude, *settings.extend_exclude)
     inputs = inputs_of(options, exclude)
-    files = inputs.discovery.files
     helper = reported_path(inputs, followed, options.only_given)
     run = run_plan(options, settings, inputs)
     possible = options.possible or with_runs or run.request is not None
     target = options.target
     if target is not None and inputs.named_file is not None:
         target = compiled_name(target, inputs.text(inputs.named_file[0]))
-    work = Work(files, helper, target, inputs.unsaved, folders, options.facts, possible)
+    work = Work(inputs.read, helper, target, inputs.unsaved, folders, options.facts, possible)
     return Plan(
         command=options.command,
         inputs=inputs,
@@ -141,7 +140,7 @@ def plan_for(options: ScanOptions, with_runs: bool = False) -> Plan:
         selection=selection_of(settings, inputs.root, options.possible),
         run=run,
         verify=VerifyPlan(options.each_fix or options.deep) if options.verify and not options.quick else None,
-        write=_write(options, [file for file, _ in files]) if options.fix else None,
+        write=_write(options, [file for file, _ in inputs.discovery.files]) if options.fix else None,
         compare=None if base is None else ComparePlan(base, options.diff_base or "", options.paths, exclude),
         allow=settings.allow,
     )

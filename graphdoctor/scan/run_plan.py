@@ -63,8 +63,10 @@ def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
     )
 
 
-#: What stands in programs, and in few modules that are only imported.
-_PROGRAM = ("__main__", ".backward()", "torch.compile(")
+#: What compiles, also by an argument of a trainer. It stands in programs, and in few modules that are only imported.
+_COMPILES = ("torch.compile(", "torch_compile=", "dynamo_backend=")
+#: What else stands in programs.
+_PROGRAM = ("__main__", ".backward(", "trainer.fit(", *_COMPILES)
 
 
 def _is_one_file(inputs: Inputs) -> bool:
@@ -80,7 +82,9 @@ def _problem(options: ScanOptions, inputs: Inputs) -> str:
     file, path = inputs.discovery.files[0]
     if not (options.target or options.inputs or options.sample) and declares_sample(inputs.text(file)) is None:
         program = not is_notebook(path) and any(word in inputs.text(file) for word in _PROGRAM)
-        other = f"; a program runs as it is: graphdoctor run --compile auto {shlex.quote(path)}" if program else ""
+        compiles = any(word in inputs.text(file) for word in _COMPILES)
+        run = f"graphdoctor run {'' if compiles else '--compile auto '}{shlex.quote(path)}"
+        other = f"; a program runs as it is: {run}" if program else ""
         name = misnamed(inputs.text(file))
         declare = f"rename {name}() to graphdoctor_target()" if name else "add graphdoctor_target()"
         how = "give --target or --input" if other or name else _how_to_name(path, inputs.text(file))

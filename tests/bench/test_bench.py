@@ -139,6 +139,17 @@ def test_what_no_time_is_left_for_is_named(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "reason"),
+    [("x = 1\n", "no sample input: define "), ("def graphdoctor_target():\n    1 / 0\n", "ZeroDivisionError while ")],
+)
+def test_where_there_is_no_model_the_reason_is_all(folder: Path, text: str, reason: str) -> None:
+    (folder / "none.py").write_text(text)
+    done = bench("none.py", "--strategies", "default", "--output-format", "json", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"graphdoctor: {reason}")
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["missing.py"], "missing.py is not a file"),

@@ -172,6 +172,7 @@ COMPARE_CASES: dict[str, Case] = {
 }
 TRACE = ("trace", "traces")
 BENCH = ("bench", "clean.py", "--strategies", "eager")
+MEASURED = (*BENCH, "--target", "Clean", "--input", "float32[2]", "--seconds", "0.01")
 ADVISE = ("advise", "clean.py")
 CASES: dict[tuple[str, str], Case] = {
     **{("scan", name): case for name, case in SCAN.items()},
@@ -200,7 +201,7 @@ CASES: dict[tuple[str, str], Case] = {
     ("rules", "isolated"): (("rules", "--config", "own/pyproject.toml"), ("--isolated",)),
     ("bench", "target"): (BENCH, ("--target", "Clean")),
     ("bench", "device"): (BENCH, ("--device", "cuda:99")),
-    ("bench", "output"): (BENCH, ("--output", "report.txt")),
+    ("bench", "output"): (MEASURED, ("--output", "report.txt")),
     ("advise", "inputs"): (ADVISE, ("--input", "nothing")),
     ("advise", "device"): (ADVISE, ("--device", "cuda:99")),
     ("advise", "time_limit"): (("advise", "ready.py"), ("--time-limit", "0.01")),

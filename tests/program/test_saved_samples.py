@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -218,6 +217,74 @@ if __name__ == "__main__":
     {call}
 """
 
+#: A trainer that compiles a method of a module with what the module was compiled with, as Lightning does.
+TRAINED = """\
+import copy
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def training_step(self, x, number):
+        loss = self.linear(x).mean()
+        print("step")
+        return loss * number
+
+def fit(compiled):
+    module = compiled._orig_mod
+    module.context = {"dynamo_ctx": compiled.dynamo_ctx, "original": module.training_step}
+    module.training_step = compiled.dynamo_ctx(module.training_step)
+    for number in range(3):
+        module.training_step(torch.rand(2, 3), number).backward()
+
+compiled = torch.compile(Net(), backend="eager")
+copy.deepcopy(compiled)
+fit(compiled)
+"""
+
+#: A method of an object that holds what cannot be pickled.
+TRAINER = """\
+import threading
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.log = open(__file__)
+        self.lock = threading.Lock()
+        self.compiled = torch.compile(self.loss, backend="eager")
+
+    def loss(self, x):
+        out = self.model(x)
+        if out.abs().max() > 100:
+            out = torch.stack([out, out]).mean(0)
+        return out.mean()
+
+torch.manual_seed(0)
+Trainer(nn.Linear(4, 4)).compiled(torch.rand(2, 4)).backward()
+"""
+
+CALLABLES = """\
+import functools
+import torch
+
+class Twice:
+    def __call__(self, x):
+        print("twice")
+        return x * 2
+
+def shifted(by, x):
+    print("shifted")
+    return x + by
+
+for function in (Twice(), functools.partial(shifted, 1)):
+    torch.compile(function, backend="eager")(torch.rand(3))
+"""
+
 BOTH_MODES = """\
 import torch
 from torch import nn
@@ -300,11 +367,20 @@ def test_fixes_are_proved_on_the_call_that_reaches_them(graphdoctor: Command, tm
     project(tmp_path, TWO)
     done = graphdoctor("run", "--verify", "train.py", cwd=tmp_path)
     assert "note: fixes verified on the saved first call of Second\n" in done.stderr
-    (command,) = re.findall(r"`(graphdoctor run .*); graphdoctor fix (.*)` writes", done.stderr)
-    assert command == ("graphdoctor run --save-sample first_call.py train.py", "first_call_2.py")
-    graphdoctor("run", "--save-sample", "first_call.py", "train.py", cwd=tmp_path)
-    fixed = graphdoctor("fix", command[1], cwd=tmp_path)
+    assert "`graphdoctor run --fix train.py` writes" in done.stderr
+    saved = graphdoctor("run", "--save-sample", "first_call.py", "--verify", "train.py", cwd=tmp_path)
+    assert "`graphdoctor fix first_call_2.py` writes" in saved.stderr
+    fixed = graphdoctor("fix", "first_call_2.py", cwd=tmp_path)
     assert "1 fix written, 0 findings left" in fixed.stdout, fixed.stdout + fixed.stderr
+
+
+def test_what_is_left_of_the_script_of_a_saved_call_is_told(graphdoctor: Command, tmp_path: Path) -> None:
+    """Also in code that this call does not run."""
+    project(tmp_path, TWO.replace("return x.sin()", "print('first')\n        return x.sin()"))
+    graphdoctor("run", "--save-sample", "first_call.py", "train.py", cwd=tmp_path)
+    done = graphdoctor("fix", "first_call.py", cwd=tmp_path)
+    assert "1 fix written, 1 finding left" in done.stdout and done.returncode == 1
+    assert "Not written:\n  train.py:11: GD201 [tensor-condition]" in done.stdout, done.stdout
 
 
 def test_what_a_saved_call_does_not_reach_is_not_verified(graphdoctor: Command, tmp_path: Path) -> None:
@@ -381,7 +457,7 @@ def test_globals_that_the_model_reads_are_saved(graphdoctor: Command, tmp_path: 
 def test_the_first_call_in_each_mode_is_saved(graphdoctor: Command, tmp_path: Path) -> None:
     text = TWO.replace("if x.sum() > 0:", "if not self.training and x.sum() > 0:")
     project(tmp_path, f"{text}second.eval()\nsecond(torch.rand(3))\n")
-    done = graphdoctor("run", "--verify", "train.py", cwd=tmp_path)
+    done = graphdoctor("run", "--save-sample", "first_call.py", "--verify", "train.py", cwd=tmp_path)
     assert "note: fixes verified on the saved first call of Second in eval mode\n" in done.stderr
     assert "graphdoctor fix first_call_3.py` writes" in done.stderr
 
@@ -394,12 +470,40 @@ def test_fixes_behind_a_break_are_proved_on_the_call_that_runs_them(graphdoctor:
     assert [fix["verified"] for fix in fixes] == [True, True]
 
 
+def test_what_a_trainer_compiles_with_the_context_of_a_module_is_saved(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, TRAINED)
+    done = graphdoctor("run", "--verify", "--output-format", "json", "train.py", cwd=tmp_path)
+    found = json.loads(done.stderr)
+    assert "fixes verified on the saved first call of Net.training_step" in found["notes"]
+    assert [finding["fix"]["verified"] for finding in found["findings"] if finding["rule"] == "GD101"] == [True]
+    assert graphdoctor("run", "--steps", "2", "train.py", cwd=tmp_path).stdout == "step\nstep\n"
+
+
+def test_calls_of_objects_and_partials_have_a_name(graphdoctor: Command, tmp_path: Path) -> None:
+    project(tmp_path, CALLABLES)
+    done = graphdoctor("run", "--verify", "train.py", cwd=tmp_path)
+    assert "note: fixes verified on the saved first call of Twice and shifted\n" in done.stderr, done.stderr
+
+
+def test_what_cannot_be_pickled_is_left_out(graphdoctor: Command, tmp_path: Path) -> None:
+    """As the log file of a trainer whose method is compiled. Where the call needs it, that is told."""
+    project(tmp_path, TRAINER)
+    done = graphdoctor("run", "--fix", "train.py", cwd=tmp_path)
+    assert "note: fixes verified on the saved first call of Trainer.loss\n" in done.stderr, done.stderr
+    assert "1 fix written, 0 findings left" in done.stderr
+    project(tmp_path, TRAINER.replace("out = self.model(x)", "out = self.model(x) * len(self.log.name)"))
+    done = graphdoctor("run", "--verify", "train.py", cwd=tmp_path)
+    assert "the saved call has no TextIOWrapper, which cannot be pickled" in done.stderr.replace("\n      ", " ")
+    # A second try would say the same.
+    assert done.stderr.endswith("`graphdoctor fix --unsafe-fixes train.py` writes.\n"), done.stderr
+
+
 def test_call_that_cannot_be_saved_is_told(graphdoctor: Command, tmp_path: Path) -> None:
-    project(tmp_path, CONFIGURED.replace("self.linear = ", "self.log = open(__file__); self.linear = "))
+    project(tmp_path, CONFIGURED.replace("self.linear = ", "self.log = type('Log', (), {})(); self.linear = "))
     file = tmp_path / "report.json"
     options = ["--save-sample", "first.py", "--output-format", "json", "--output", str(file)]
     found = report(graphdoctor("run", *options, "train.py", "0.5", "4", cwd=tmp_path), file)
     [note] = [note for note in found["notes"] if note.startswith("the call of Net was not saved")]
-    assert "TextIOWrapper" in note
+    assert "Log" in note
     assert [file.name for file in tmp_path.glob("first*.py")] == ["first.py"]
     assert "first call of start" in (tmp_path / "first.py").read_text()

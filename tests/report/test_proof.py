@@ -144,3 +144,12 @@ def test_what_no_fix_removes_is_said_beside_them(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     none = proof(replace(rich, dynamic=(replace(rich.dynamic[0], recompiles=()),)))
     assert none is not None and not none.stays
+
+
+def test_an_advice_for_one_cause_of_recompiles_is_none_for_others(rich: Diagnosis) -> None:
+    run = (rich.dynamic or ())[0]
+    one = run.recompiles[0]
+    others = tuple(replace(one, line=line, remedy=None, verified_compilations=None) for line in (90, 91))
+    found = proof(replace(rich, dynamic=(replace(run, recompiles=(*run.recompiles, *others)),)))
+    assert found is not None
+    assert found.stays == "3 recompile causes stay; for 1 of them: torch._dynamo.mark_dynamic(x, 0)"

@@ -95,6 +95,44 @@ def test_so_does_one_of_an_object_in_a_list_that_is_passed(tmp_path: Path, passe
     assert counter.frame_count == 2
 
 
+CALLED = """\
+import torch
+
+
+class Schedule:
+    def __init__(self):
+        self.number = 0
+
+    def __call__(self, x):
+        self.number += 1
+        return x * self.number
+
+
+schedule = Schedule()
+compiled = torch.compile({compiled}, backend="eager")
+compiled(torch.rand(4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiled", "severity", "compilations"), [("schedule", "info", 2), ("lambda x: schedule(x)", "warning", 6)]
+)
+def test_so_does_one_of_an_object_that_is_compiled(
+    tmp_path: Path, compiled: str, severity: str, compilations: int
+) -> None:
+    """And not one of an object that compiled code finds as a global."""
+    text = CALLED.replace("{compiled}", compiled)
+    file = tmp_path / "net.py"
+    file.write_text(text)
+    assert [(f.location.line, f.severity) for f in analyse([(file, "net.py")]).findings] == [(9, severity)]
+    counter = CompileCounter()
+    namespace: dict[str, Any] = {"counter": counter}
+    exec(compile(text.replace('"eager"', "counter"), str(file), "exec"), namespace)
+    for _ in range(5):
+        namespace["compiled"](torch.rand(4))
+    assert counter.frame_count == compilations
+
+
 @pytest.mark.parametrize(("base", "rules"), [("torchvision.transforms.v2.Compose", []), ("torch.nn.Module", ["GD701"])])
 def test_a_transform_of_a_loader_counts_in_eager(tmp_path: Path, base: str, rules: list[str]) -> None:
     file = tmp_path / "transforms.py"

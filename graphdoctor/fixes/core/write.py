@@ -64,6 +64,8 @@ def write(file: Path, before: str, after: str, allowed: Sequence[Path]) -> None:
         raise SourceError("would be no valid Python with these fixes, so it was not written; please report this")
     target = Path(os.path.realpath(file))
     place = next((place for place in allowed if target.is_relative_to(place)), None)
+    if place is None and target == Path(os.path.abspath(file)):
+        raise SourceError("was not given, so it was not written")
     if place is None:
         raise SourceError(f"leads by a link to {target}, which was not given, so it was not written")
     base = place if target != place else place.parent

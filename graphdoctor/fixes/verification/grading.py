@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from graphdoctor.breaks.measured_costs import waits_for
-from graphdoctor.fixes.core.apply import edits_by_path, original_lines
+from graphdoctor.fixes.core.apply import apply, edits_by_path, original_lines
 from graphdoctor.fixes.verification.coverage import has_run, lines_of, tests
+from graphdoctor.fixes.verification.moved_on import stood_behind
 from graphdoctor.fixes.verification.passed import traced
 from graphdoctor.fixes.verification.trials import Trial, Trials, break_places, innermost
 from graphdoctor.model.findings import Finding, Fix, Grade
@@ -128,14 +129,21 @@ def assumptions(trials: Trials) -> str:
 
 
 def still_breaks(found: Finding, trial: Trial, texts: Mapping[str, str]) -> bool:
-    """Whether the place of ``found`` breaks with the fixes of ``trial``; lines count as those they come from."""
+    """Whether the place of ``found`` breaks with the fixes of ``trial``; lines count as those they come from.
+
+    What stood behind its break, and is met now, is no break of ``found``.
+    """
     place = found.location
+    text = texts[place.path]
     edits = edits_by_path(trial.applied).get(place.path, [])
-    lines = original_lines(texts[place.path], edits)
-    breaks = [b for run in trial.runs for b in run.breaks]
-    places = [innermost(b) if found.owner == "third-party" else (b.path, b.line) for b in breaks]
-    broken = {line for path, line in places if path == place.path and line <= len(lines)}
-    return any(place.line <= lines[line - 1] <= place.end_line for line in broken)
+    lines, fixed = original_lines(text, edits), apply(text, edits)
+    for brk in (b for run in trial.runs for b in run.breaks):
+        path, line = innermost(brk) if found.owner == "third-party" else (brk.path, brk.line)
+        if path != place.path or line > len(lines) or not place.line <= lines[line - 1] <= place.end_line:
+            continue
+        if found.owner == "third-party" or not stood_behind(brk, found, text, fixed):
+            return True
+    return False
 
 
 def _grade(found: Finding, fix: Fix, results: Results) -> Grade:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphdoctor.model.labels import may_be_written
+from graphdoctor.model.labels import NOT_VERIFIED, is_offered, may_be_written
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
@@ -42,10 +42,25 @@ def closing(diagnosis: Diagnosis) -> str:
     files = plural(places, "file") if places >= read else f"{places:,} of {read:,} files"
     line = f"Found {_counted(found)} in {files}.{_not_reached(diagnosis, found)}"
     if summary.fixed:
-        return f"{line} {plural(summary.fixed, 'fix', 'fixes')} written; scan again to see what is left."
+        left = sum(not _is_gone(finding, diagnosis) for finding in found)
+        again = "run" if wording.command(diagnosis) == "run" else "scan"
+        written = f"{plural(summary.fixed, 'fix', 'fixes')} written, {plural(left, 'finding')} left"
+        return f"{line} {written}; {again} again to see what comes next."
     if fixes := wording.offered(diagnosis.findings):
         return f"{line} {fixes}: {_ways(diagnosis)}."
     return line
+
+
+def _is_gone(finding: Finding, diagnosis: Diagnosis) -> bool:
+    """Whether the fix of ``finding`` was written, or one that changes its code, and nothing broke with the fixes."""
+    if finding.fix is not None and finding.fix.written:
+        return True
+    place, result = finding.location, diagnosis.verification
+    if result is None or result.breaks or not result.fullgraph_passes:
+        return False
+    fixes = (other.fix for other in diagnosis.findings if other.fix is not None and other.fix.written)
+    edits = (edit for fix in fixes for edit in fix.edits if edit.path == place.path)
+    return any(edit.start <= (place.line, place.column) < edit.end for edit in edits)
 
 
 def _not_reached(diagnosis: Diagnosis, found: Sequence[Finding]) -> str:
@@ -68,13 +83,16 @@ def _ways(diagnosis: Diagnosis) -> str:
         return f"--diff{unsafe} shows, --fix{unsafe} applies"
     from graphdoctor.report.proof import files_to_fix, of_sample, through_sample
 
-    sample = of_sample(diagnosis, bool(unsafe)) if diagnosis.verification is not None else ""
+    sample = of_sample(diagnosis, bool(unsafe))
     files = [shlex.quote(_from_here(path, diagnosis.root)) for path in files_to_fix(diagnosis)]
     if not files:
         sample = sample or through_sample(diagnosis, bool(unsafe))
     if sample:
         return f"`{sample}` writes"
-    proves = "--verify proves, " if command == "run" and diagnosis.verification is None else ""
+    tried = any(note.startswith(NOT_VERIFIED) for note in diagnosis.notes)
+    proves = "--verify proves, " if command == "run" and diagnosis.verification is None and not tried else ""
+    if proves and any(not may_be_written(f, unsafe=False) for f in diagnosis.findings if is_offered(f)):
+        return "--fix proves them and writes those that stand"
     return f"{proves}`graphdoctor fix{unsafe} {' '.join(files) or 'FILE'}` writes"
 
 

@@ -94,7 +94,8 @@ class Findings:
             above = self._fixes.setdefault(reason, finding.rule)
             text = reason if self._is_new(finding, reason) and above == finding.rule else f"as for {above} above"
             some = f" for {len(with_fix)} of {len(alike)}" if len(with_fix) < len(alike) else ""
-            yield from self._remark(f"{label(fix)} fix{some}", text, gutter)
+            done = ", written" if fix.written else ""
+            yield from self._remark(f"{label(fix)} fix{some}{done}", text, gutter)
         elif fix is not None and label(fix) == "refused":
             tried = "The setting" if sets_for_process(fix) else "A fix"
             yield from self._remark("fix", f"{tried} was tried. {fix.detail}", gutter)

@@ -30,9 +30,17 @@ def with_composed(plan: Plan, joined: Joined, ran: Ran, session: Session, verifi
     again = verify(plan.verify, replace(joined, findings=findings), ran, session)
     seconds = (verified.seconds or 0.0) + (again.seconds or 0.0)
     better = again.verification
-    if better is None or (better.breaks, not better.fullgraph_passes) >= (shown.breaks, not shown.fullgraph_passes):
+    if better is None:
         return replace(verified, seconds=seconds)
-    return replace(again, seconds=seconds)
+    fewer = (better.breaks, not better.fullgraph_passes) < (shown.breaks, not shown.fullgraph_passes)
+    # Behind breaks that are gone, another one may be met.
+    return replace(again if fewer or _gone(again) > _gone(verified) else verified, seconds=seconds)
+
+
+def _gone(verified: Verified) -> set[str]:
+    """The fingerprints of the findings that broke in the run, and do not with the fixes."""
+    met = (f for f in verified.findings if f.status == "confirmed" and f.fix is not None)
+    return {finding.fingerprint for finding in met if finding.fix is not None and finding.fix.grade == "general"}
 
 
 def _composed(plan: Plan, joined: Joined, session: Session) -> tuple[Finding, ...] | None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from graphdoctor.diagnosis.with_fixes import with_fixes
+from graphdoctor.model.labels import NOT_VERIFIED
 from graphdoctor.scan.copies import Copies
 from graphdoctor.scan.steps.join import Joined
 
@@ -67,11 +68,11 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
         try:
             verified = session.interrupts.attempt(prove)
         except NotStarted as error:
-            notes = (f"fixes not verified: {error}",)
+            notes = (f"{NOT_VERIFIED}{error}",)
         if fixable and verified is None and session.interrupts.requested:
-            notes = ("fixes not verified: interrupted",)
+            notes = (f"{NOT_VERIFIED}interrupted",)
     elif fixable:
-        notes = (f"fixes not verified: {nothing_to_compare(runs)}",)
+        notes = (f"{NOT_VERIFIED}{nothing_to_compare(runs)}",)
     seconds = time.monotonic() - started
     if verified is None:
         return Verified(joined.findings, None, notes, seconds)

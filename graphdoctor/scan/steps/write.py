@@ -17,7 +17,7 @@ from graphdoctor.source.errors import SourceError
 
 if TYPE_CHECKING:
     from graphdoctor.scan.plan import WritePlan
-    from graphdoctor.scan.session import Session
+    from graphdoctor.scan.session import Callbacks
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Written:
         return sum(finding.fix is not None and finding.fix.written for finding in self.findings)
 
 
-def write(plan: WritePlan | None, findings: Sequence[Finding], sources: Sources, session: Session) -> Written:
+def write(plan: WritePlan | None, findings: Sequence[Finding], sources: Sources, callbacks: Callbacks) -> Written:
     """Write the fixes, file by file: those that may be written, or those of them that the caller chooses."""
     if plan is None:
         return Written(findings)
@@ -41,13 +41,13 @@ def write(plan: WritePlan | None, findings: Sequence[Finding], sources: Sources,
     from graphdoctor.fixes.core import write as files
     from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 
-    if session.interrupts.requested:
+    if callbacks.interrupts.requested:
         return Written(findings, ("fixed: nothing; interrupted",))
     chosen, overlapping = select_fixes(findings, plan.unsafe)
-    if session.callbacks.choose is not None:
+    if callbacks.choose is not None:
         # Ctrl-C instead of an answer chooses nothing.
         asked = notebooks.placed(tuple(chosen), sources.cells())
-        answer = session.interrupts.attempt(partial(session.callbacks.choose, asked))
+        answer = callbacks.interrupts.attempt(partial(callbacks.choose, asked))
         chosen, overlapping = tuple(chosen[asked.index(finding)] for finding in answer or ()), ()
     notes = []
     written: list[Finding] = []

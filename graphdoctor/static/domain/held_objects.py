@@ -57,11 +57,11 @@ def _registered(module: Instance | TorchModule, seen: set[int]) -> Iterator[Inst
 def note_passed(target: Value, args: Iterable[Value]) -> None:
     """Mark the objects among the arguments of a region, also in containers, and those that they hold, as passed to it.
 
-    Objects that a module holds are not marked: their numbers are constants of the graph. The object whose method
-    ``target`` is counts as an argument.
+    Objects that a module holds are not marked: their numbers are constants of the graph. What is compiled counts as
+    an argument where it is an object that is called, and so does the object whose method it is.
     """
-    bound = [o.bound for o in options(target) if isinstance(o, Function) and o.bound is not None]
-    for value in (*bound, *args):
+    own = [o.bound if isinstance(o, Function) else o for o in options(target)]
+    for value in (*(each for each in own if each is not None), *args):
         for option in _in_containers(value):
             if isinstance(option, Instance) and not option.info.is_module:
                 for each in (option, *held_objects(option, through_modules=False)):

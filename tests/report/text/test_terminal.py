@@ -106,12 +106,13 @@ def test_unsafe_fixes_are_counted_apart_and_the_commands_write_them(rich: Diagno
     # Other commands have not these options; what they are told is complete where there is one file.
     ran = replace(rich, findings=(finding,), command="graphdoctor run train.py", verification=None)
     path = finding.location.path
-    assert terminal.render(ran).endswith(f": --verify proves, `graphdoctor fix --unsafe-fixes {path}` writes.\n")
-    # Without the option, the command writes what is safe.
+    proves = "--fix proves them and writes those that stand.\n"
+    assert terminal.render(ran).endswith(f"1 automatic fix (1 only with --unsafe-fixes): {proves}")
     both = replace(ran, findings=(finding, replace(finding, fix=Fix("safe", "reason"))))
-    assert terminal.render(both).endswith(
-        f"2 automatic fixes (1 only with --unsafe-fixes): --verify proves, `graphdoctor fix {path}` writes.\n"
-    )
+    assert terminal.render(both).endswith(f"2 automatic fixes (1 only with --unsafe-fixes): {proves}")
+    # What is safe needs no run to be written.
+    safe = replace(both, findings=both.findings[1:])
+    assert terminal.render(safe).endswith(f"1 automatic fix: --verify proves, `graphdoctor fix {path}` writes.\n")
     # What a run verified is written with the call that it was verified on.
     tried = replace(finding, fix=Fix("unsafe", "reason", grade="general", verified=True))
     proved = replace(
@@ -120,10 +121,7 @@ def test_unsafe_fixes_are_counted_apart_and_the_commands_write_them(rich: Diagno
         command="graphdoctor run --html r.html --verify t.py --verify --html=x",
         verification=rich.verification,
     )
-    assert terminal.render(proved).endswith(
-        "1 automatic fix: `graphdoctor run --save-sample first_call.py t.py --verify --html=x; "
-        "graphdoctor fix first_call.py` writes.\n"
-    )
+    assert terminal.render(proved).endswith("1 automatic fix: `graphdoctor run --fix t.py --verify --html=x` writes.\n")
     saved = replace(proved, command="graphdoctor run --verify --save-sample s.py t.py")
     assert terminal.render(saved).endswith("1 automatic fix: `graphdoctor fix s.py` writes.\n")
     elsewhere = replace(finding, location=replace(finding.location, path="other.py"))
@@ -151,9 +149,7 @@ def test_the_command_reads_the_callers_of_the_code_that_it_changes(rich: Diagnos
     )
     assert terminal.render(ran).endswith(" net.py ops.py` writes.\n")
     many = tuple(ScannedFile(f"part_{number}.py", 9, "scanned") for number in range(9))
-    assert terminal.render(replace(ran, files=(*files, *many))).endswith(
-        "`graphdoctor run --save-sample first_call.py t.py; graphdoctor fix first_call.py` writes.\n"
-    )
+    assert terminal.render(replace(ran, files=(*files, *many))).endswith("`graphdoctor run --fix t.py` writes.\n")
 
 
 def test_a_diff_shows_only_what_changes(rich: Diagnosis) -> None:
