@@ -1,7 +1,8 @@
 """A function is called that is kept out of compilation.
 
 What: A call of a function under `@torch.compiler.disable` (or `torch._dynamo.disable`),
-`torch._dynamo.graph_break()`, and a call of a module made by `torch.jit.script` or `torch.jit.trace`.
+`torch._dynamo.graph_break()`, and a call of a module made by `torch.jit.script` or `torch.jit.trace`, or of a
+method of an `autograd.Function` under `@torch.jit.script`.
 
 Why: The graph ends at the call, which runs in Python; under `fullgraph=True` it is an error. A scripted
 module leaves the calling function uncompiled.
@@ -17,6 +18,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.layers import compile_too, plain_module
+from graphdoctor.static.domain.decorators import SCRIPTED_IN_AUTOGRAD_FUNCTION
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -36,6 +38,7 @@ SUGGESTIONS = {
     "torch.jit.script": "use the plain module; compiling replaces scripting",
     "torch.jit.trace": "use the plain module; compiling replaces tracing",
     "torch.jit.load": "use the plain module; compiling replaces scripting",
+    SCRIPTED_IN_AUTOGRAD_FUNCTION: "leave out `torch.jit.script`, or script a function outside the class",
 }
 
 BREAKS = (

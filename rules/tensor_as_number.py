@@ -28,11 +28,12 @@ from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.fixes.tensors.number_parts import reduce_part
 from graphdoctor.fixes.tensors.other_forms import multiplied, select_by_tensor
 from graphdoctor.model.consequence import Consequence
+from graphdoctor.model.findings import Confidence
 from graphdoctor.static.domain.events import Convert, Event, Subscript
-from graphdoctor.static.domain.value_functions import options, tensor_of
+from graphdoctor.static.domain.value_functions import is_number, options, tensor_of
 from graphdoctor.static.domain.values import Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import find
+from graphdoctor.syntax.walk import find, walk
 
 from ._shared import certainty, code, consequence, function_named
 
@@ -527,15 +528,17 @@ def _cost(event: Convert) -> Consequence:
 
 
 def check_subscript(event: Subscript) -> Hit | None:
-    for index in event.index:
+    for place, index in enumerate(event.index):
         computed = [o for o in options(index) if _computed(o) or _list_of_tensors(o, event)]
-        if computed or (_may_be_computed(index) and _reads_element(event)):
+        is_last = _is_last_of_one(event, place)
+        if computed or is_last or (_may_be_computed(index) and _reads_element(event)):
             sure = not all(_is_buffer(option, event) for option in computed)
+            unsure: Confidence = "likely" if is_last else "possible"
             return Hit(
                 event,
                 f"{code(event)} is indexed by a number that was computed in the graph",
                 "use `torch.index_select` or `torch.gather`, or index with a 1-d tensor",
-                certainty(event, index if isinstance(index, Tensor) else None) if sure else "possible",
+                certainty(event, index if isinstance(index, Tensor) else None) if sure else unsure,
                 consequence=consequence(event),
             )
     return None
@@ -570,6 +573,32 @@ def _reads_element(event: Subscript) -> bool:
     indices = [part.slice.value for part in parts if isinstance(part.slice, cst.Index)]
     names = {index.value for index in indices if isinstance(index, cst.Name)}
     return any(map(_is_element, indices)) or (bool(names) and _names_element(event, names))
+
+
+def _is_last_of_one(event: Subscript, place: int) -> bool:
+    """Whether the index at ``place`` is the end of one sequence: ``x[i, lengths[i] - 1]``, or ``x[i, n - 1]`` of
+    ``for i, n in enumerate(lengths)``. Beside the number of the sequence its length is one number, too."""
+    parts = [part.slice for part in event.node.slice] if isinstance(event.node, cst.Subscript) else []
+    part = parts[place] if len(parts) == len(event.index) else None
+    node = part.value if isinstance(part, cst.Index) else None
+    if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Subtract):
+        return False
+    if not isinstance(node.right, cst.Integer) or not any(map(is_number, event.index)):
+        return False
+    ends = [o for o in options(event.index[place]) if isinstance(o, Tensor) and o.dtype in ("int", None)]
+    if not ends or any(end.numpy or end.constant or end.ndim not in (0, None) for end in ends):
+        return False
+    return _is_element(node.left) or (isinstance(node.left, cst.Name) and _is_run_through(event, node.left.value))
+
+
+def _is_run_through(event: Subscript, name: str) -> bool:
+    """Whether a loop or a comprehension of the function binds ``name``."""
+    function = function_named(event)
+    if function is None:
+        return False
+    targets = [loop.target for loop in find(function.body, cst.For)]
+    targets += [loop.target for loop in find(function.body, cst.CompFor)]
+    return any(isinstance(n, cst.Name) and n.value == name for target in targets for n in walk(target))
 
 
 def _names_element(event: Subscript, names: set[str]) -> bool:

@@ -238,3 +238,33 @@ def test_dimensions_are_numbers(tmp_path: Path, splits: Callable[..., bool], red
     file.write_text(source.replace("def f", "@torch.compile\ndef f"))
     assert [f.rule for f in analyse([(file, "model.py")]).findings] == (["GD215"] if splits_graph else [])
     assert splits(source, "f", torch.rand(2, 3, 4)) is splits_graph
+
+
+@pytest.mark.parametrize(
+    ("result", "lines"),
+    [
+        ("torch.stack([x[i, lengths[i] - 1] for i in range(2)])", [6]),
+        ("torch.stack([x[i, n - 1] for i, n in enumerate(lengths)])", [6]),
+        # What stands beside nothing may be a row of labels, and what is made of the whole vector is one.
+        ("torch.stack([x[n - 2] for n in lengths])", []),
+        ("x[0, lengths - 1]", []),
+    ],
+)
+def test_the_end_of_one_sequence_is_a_number(splits, tmp_path: Path, result: str, lines: list[int]) -> None:
+    import torch
+
+    source = f"""\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x, lengths: torch.Tensor):
+        return {result}
+
+
+net = Net()
+"""
+    assert splits(source, "net", torch.rand(2, 3, 4), torch.tensor([3, 2])) or not lines
+    file = tmp_path / "net.py"
+    file.write_text(source)
+    assert [finding.location.line for finding in analyse([(file, "net.py")]).findings] == lines

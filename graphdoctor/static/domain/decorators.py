@@ -26,6 +26,9 @@ OTHER_COMPILER = "other-compiler"
 #: Marks a function that numba compiles when it is called: Dynamo cannot trace the call.
 NUMBA = "numba"
 
+#: The name by which rules know a scripted method of an ``autograd.Function``: Dynamo does not call that one.
+SCRIPTED_IN_AUTOGRAD_FUNCTION = "torch.autograd.Function.ScriptFunction"
+
 #: Marks a function that runs in an NVTX range, which Dynamo does not enter.
 NVTX_RANGE = "torch.cuda.nvtx.range"
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache, reduce
 from operator import is_
 
+import libcst as cst
+
 from graphdoctor.static.domain.values import (
     NONE,
     UNKNOWN,
@@ -248,6 +250,19 @@ def is_sure_tensor(value: Value) -> bool:
 def may_be_tensor(value: Value) -> bool:
     """True when some alternative is tensor data."""
     return type(value) is Tensor or (type(value) is OneOf and any(type(o) is Tensor for o in value.options))
+
+
+def name_of(value: Value) -> str | None:
+    """The ``__name__`` of a function; None where it is another value, or a decorator may have changed the name."""
+    if not isinstance(value, Function) or not isinstance(value.info.node, cst.FunctionDef):
+        return None
+    return None if value.info.node.decorators else value.info.name
+
+
+def has_name(value: Value, name: Value) -> bool | None:
+    """Whether ``value`` is the function of that ``__name__``; None where it cannot be told."""
+    own = name_of(value)
+    return None if own is None or not isinstance(name, Const) else own == name.value
 
 
 def is_text(value: Value) -> bool:

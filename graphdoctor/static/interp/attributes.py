@@ -10,7 +10,7 @@ import libcst as cst
 from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import GetAttr, SetAttr
 from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS, TENSOR_METHODS, TENSOR_PROPERTIES
-from graphdoctor.static.domain.value_functions import join, kinds, options, widen_numbers_within
+from graphdoctor.static.domain.value_functions import join, kinds, name_of, options, widen_numbers_within
 from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
@@ -124,8 +124,8 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
     """An attribute of a Python object whose methods are known by name, or of an unknown value."""
     if isinstance(receiver, PythonValue) and receiver.kind == "device" and name == "type":
         return PythonValue("str", family="device")
-    if isinstance(receiver, Function) and name == "__name__" and not _is_decorated(receiver.info.node):
-        return Const(receiver.info.name)
+    if name == "__name__" and (own := name_of(receiver)) is not None:
+        return Const(own)
     if isinstance(receiver, Const) and type(receiver.value) is EnumText and name in ("name", "value"):
         return Const(str(receiver.value)) if name == "value" else PythonValue("str")
     arithmetic.use(interpreter, node, receiver, name)
@@ -137,11 +137,6 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
     if name == "shape":
         return _UNKNOWN_SHAPE
     return PythonValue("device") if name == "device" else UNKNOWN
-
-
-def _is_decorated(node: cst.FunctionDef | cst.Lambda) -> bool:
-    """Whether a function may have another name than the one in its ``def``."""
-    return not isinstance(node, cst.FunctionDef) or bool(node.decorators)
 
 
 def tensor_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Tensor, name: str) -> Value:

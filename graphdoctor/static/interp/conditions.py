@@ -10,7 +10,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.instance_checks import fits, rarely_fits
-from graphdoctor.static.domain.value_functions import is_tensor, join, narrowed_to, options
+from graphdoctor.static.domain.value_functions import has_name, is_tensor, join, narrowed_to, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Const,
@@ -224,6 +224,9 @@ def _narrow_compared(interpreter: Interpreter, test: cst.Comparison, positive: b
         _narrow_to_texts(interpreter, test.left, other)
     elif operator in _SAME and (asked := _asked_for_type(test.left)) is not None:
         _narrow_to_class(interpreter, asked, expressions.evaluate(interpreter, other), holds)
+    elif operator in _SAME and type(test.left) is cst.Attribute and test.left.attr.value == "__name__":
+        name = expressions.evaluate(interpreter, other)
+        narrow_to(interpreter, test.left.value, lambda v: has_name(v, name) in (None, holds))
 
 
 def _narrow_assigned(interpreter: Interpreter, test: cst.NamedExpr, positive: bool) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.static.domain.decorators import NUMBA, NVTX_RANGE, OTHER_COMPILER
+from graphdoctor.static.domain.decorators import NUMBA, NVTX_RANGE, OTHER_COMPILER, SCRIPTED_IN_AUTOGRAD_FUNCTION
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.torch_tables import EXTENSION
+from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, EXTENSION
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
@@ -55,6 +55,8 @@ def _name_for_rules(function: Function) -> str:
     info = function.info
     if "disable" in info.markers:
         return "torch.compiler.disable.__call__"
+    if "script" in info.markers and info.owner is not None and info.owner.derives(*AUTOGRAD_FUNCTION):
+        return f"{SCRIPTED_IN_AUTOGRAD_FUNCTION}.__call__"
     if NVTX_RANGE in info.markers:
         return f"{NVTX_RANGE}.__call__"
     if type_checkers.DRAWS in info.markers:

@@ -25,7 +25,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import described, described_as_numbers, keyed, unpacked, uses_of
-from graphdoctor.static.regions.definitions import annotation_of
+from graphdoctor.static.regions.definitions import annotation_of, overridden
 from graphdoctor.static.regions.flags import items_only_asked, keyed_items, option_tables
 from graphdoctor.static.regions.passed_on import passed_on
 
@@ -52,7 +52,7 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
     if called:
         passed = interpreter.reached.functions.get(id(info), {})
         numbers |= {name for name in names if _is_number(name) or not passed.get(name, set()) <= _NO_NUMBERS}
-        by_custom = set(names) - numbers - described_as_numbers(info.body)
+        by_custom = set(names) - numbers - _described_as_numbers(info)
     found = {
         name: _assumed(interpreter, info, p, name in tensors, name in by_custom)
         for name, p in zip(names, params, strict=True)
@@ -76,6 +76,12 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
     if any(type(value) is Unknown for value in found.values()):
         found |= {n: _tuple_of(parts) for n, parts in unpacked(info.body).items() if type(found.get(n)) is Unknown}
     return found
+
+
+def _described_as_numbers(info: FunctionInfo) -> set[str]:
+    """The names that the docstring of a function calls numbers, or that of a method that it overrides."""
+    of_bases = (described_as_numbers(known.body) - described(info.body) for known in overridden(info))
+    return described_as_numbers(info.body).union(*of_bases)
 
 
 def _tuple_of(parts: list[tuple[str, bool]]) -> Value:

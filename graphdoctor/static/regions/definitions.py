@@ -25,11 +25,11 @@ def annotation_of(info: FunctionInfo, param: cst.Param) -> tuple[FunctionInfo, c
     if param.annotation is not None:
         return info, param.annotation
     name = param.name.value
-    declared = ((known, each) for known in _overridden(info) for each in parameters(known.node.params))
+    declared = ((known, each) for known in overridden(info) for each in parameters(known.node.params))
     return next(((k, each.annotation) for k, each in declared if each.name.value == name and each.annotation), None)
 
 
-def _overridden(info: FunctionInfo) -> Iterator[FunctionInfo]:
+def overridden(info: FunctionInfo) -> Iterator[FunctionInfo]:
     """The methods that a method overrides, the nearest first."""
     for known in info.owner.mro[1:] if info.owner is not None else ():
         method = known.attrs.get(info.name)

@@ -156,6 +156,38 @@ class Net(torch.nn.Module):
     assert bool(places(found, Truth)) is reaches
 
 
+def test_of_several_functions_the_named_one_is_called_behind_the_test(tmp_path):
+    path = tmp_path / "m.py"
+    path.write_text("""\
+import torch
+
+def scaled(x, t):
+    return x * t
+
+def hard(x, dim=-1):
+    return x.cumsum(dim)
+
+def soft(x, dim=-1):
+    return x.softmax(dim)
+
+FUNCTIONS = {"scaled": scaled, "hard": hard, "soft": soft}
+
+class Net(torch.nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.function = FUNCTIONS[kind]
+        self.t = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        if self.function.__name__ == "scaled":
+            return self.function(x, self.t[0])
+        if self.function.__name__ != "hard":
+            return self.function(x)
+        return self.function(x, x.argmax())
+""")
+    assert [f.location.line for f in analyse([(path, "m.py")]).findings] == [7]
+
+
 def test_a_test_of_the_class_says_nothing_after_both_sides(tmp_path):
     path = tmp_path / "m.py"
     path.write_text("""\

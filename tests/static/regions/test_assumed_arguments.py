@@ -185,6 +185,33 @@ def test_what_a_docstring_calls_a_flag_is_no_tensor(events, declared, tested) ->
     assert len([e for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)]) == tested
 
 
+@pytest.mark.parametrize(("declared", "tested"), [("bool", 0), ("bool | Tensor", 1)])
+def test_what_the_docstring_of_a_base_calls_a_flag_is_no_tensor(events, declared, tested) -> None:
+    found = events(f"""
+        import torch
+
+        class Loss(torch.nn.Module):
+            def forward(self, x, is_real):
+                '''Compare it.
+
+                Args:
+                    is_real ({declared}): What it should be.
+                '''
+                return x
+
+            def _target(self, x, is_real):
+                return is_real
+
+            def _loss(self, x, target):
+                return -x.mean() if target else x.mean()
+
+        class ManyLoss(Loss):
+            def forward(self, x, is_real):
+                return self._loss(x, self._target(x, is_real))
+    """)
+    assert len([e for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)]) == tested
+
+
 @pytest.mark.parametrize(("name", "count"), [("it", 0), ("iter", 0), ("item", 1)])
 def test_a_number_of_an_iteration_is_no_tensor(events, name, count) -> None:
     source = f"""
