@@ -23,6 +23,7 @@ _POINTWISE = POINTWISE | words("double float half int long ones_like to zeros_li
 _LOSSES = words("""
     binary_cross_entropy binary_cross_entropy_with_logits huber_loss l1_loss mse_loss smooth_l1_loss soft_margin_loss
 """)
+_COUNTS = words("nelement numel")
 _CLASSES = words("cross_entropy nll_loss")
 #: Methods that give what a mask selects another shape, where it is not known how much that is.
 _VIEWS = words("reshape view")
@@ -94,12 +95,20 @@ class Masked:
                 func = func.with_changes(value=self.number(func.value))
             return node.with_changes(func=func, args=arguments)
         if isinstance(node, cst.BinaryOperation):
-            return node.with_changes(left=self.number(node.left), right=self.number(node.right))
+            return node.with_changes(left=self._count(node.left), right=self._count(node.right))
         if isinstance(node, cst.UnaryOperation):
             return node.with_changes(expression=self.number(node.expression))
         if isinstance(node, (cst.Tuple, cst.List)):
             return node.with_changes(elements=[e.with_changes(value=self.number(e.value)) for e in node.elements])
         raise Refuse(f"`{self._code(node)}` is used as it is, and its size depends on the data")
+
+    def _count(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """``x[m].numel()`` in arithmetic, where a tensor may stand in place of the number; and other numbers."""
+        counted = node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
+        if not isinstance(node, cst.Call) or called(node) not in _COUNTS or counted is None or not self.holds(counted):
+            return self.number(node)
+        self.full(counted)
+        return _parse(f"{self.keep}.sum()")
 
     def full(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """``node``, which is selected, over the full shape."""

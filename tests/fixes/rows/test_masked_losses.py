@@ -67,6 +67,8 @@ FIXED = (
     ("e = F.smooth_l1_loss(x[m], y[m], reduction='none', beta=2)\nreturn (e * e).sum()",
      KEEP + "    e = F.smooth_l1_loss(torch.where(keep, x, 1), torch.where(keep, y, 1), reduction='none', beta=2)\n"
      "    return torch.where(keep, (e * e), 0).sum()\n"),
+    ("a = x[m].abs()\nreturn a.sum() / (a.numel() + 1)",
+     KEEP + "    a = torch.where(keep, x, 1).abs()\n    return torch.where(keep, a, 0).sum() / (keep.sum() + 1)\n"),
     ("z = y.clone()\nz[m] = 0\nreturn (x[m] * 2).sum() + z",
      "    z = y.clone()\n    z[m] = 0\n" + KEEP + "    return torch.where(keep, (torch.where(keep, x, 1) * 2), 0).sum() + z\n"),
     ("x = torch.zeros(4, 3)\nr = torch.zeros(3)\nm = torch.zeros(4) > 0\nreturn (x[m] - r).sum()",
@@ -91,6 +93,7 @@ REFUSED = (
     ("a = x[m]; b = a.sum()\nreturn b", "Another statement stands in the line of the selection."),
     ("a = torch.arange(4).masked_select(m)\nreturn a", "`a` is used as it is, and its size depends on the data."),
     ("return x[m]", "`x[m]` is used as it is, and its size depends on the data."),
+    ("return x[m].sum() / max(x[m].numel(), 1)", "`x[m]` is used as it is, and its size depends on the data."),
     ("return len(x[m])", "`x[m]` is used as it is, and its size depends on the data."),
     ("return y(x[m])(n)", "`y(x[m])(n)` calls what the mask selects."),
     ("a = x[m > 1]\nm = m + 1\nreturn a.sum()", "Line 8 reads `a` too."),
