@@ -53,8 +53,8 @@ def _rebound(body: cst.BaseSuite | cst.BaseExpression, tensors: set[str]) -> set
 def uses(body: cst.CSTNode, evidence: frozenset[str] = TENSOR_EVIDENCE) -> tuple[set[str], set[str]]:
     """Names in ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``, ``x[x > 0]``;
     and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
-    ``dim=n``, ``torch.arange(n)``, ``x.view(n, -1)`` and ``if n % k``, holding the keys of a dict, or asked for what no
-    tensor has.
+    ``dim=n``, ``torch.arange(n)``, ``x.view(n, -1)``, ``if n % k`` and ``i % n`` of a counted loop, holding the keys of
+    a dict, or asked for what no tensor has.
     ``evidence``: the attributes that count.
     """
     found = _Evidence(evidence)
@@ -83,6 +83,8 @@ class _Evidence:
         self._masks: dict[str, str] = {}
         #: Names that were bound to sizes, as in ``n, d = x.shape``.
         self._sizes: set[str] = set()
+        #: Names that count the rounds of a loop: ``for i in range(n)``.
+        self._rounds: set[str] = set()
 
     def attribute(self, node: cst.Attribute) -> None:
         if type(node.value) is not cst.Name:
@@ -131,6 +133,14 @@ class _Evidence:
         elif text_item(node) is not None:
             self.keyed.add(node.value.value)
 
+    def loop(self, node: cst.For) -> None:
+        counted = type(node.iter) is cst.Call and _is_named(node.iter.func, "range")
+        self._rounds.update(_terms(node.target) if counted else ())
+
+    def operation(self, node: cst.BinaryOperation) -> None:
+        if type(node.operator) is cst.Modulo and self._rounds.intersection(_terms(node.left)):
+            self.numbers.update(_terms(node.right))
+
     def branch(self, node: cst.If) -> None:
         self.objects.update(counters(node.test))
         self.others.update(_replaced(node))
@@ -148,6 +158,8 @@ _READERS: dict[type[cst.CSTNode], Callable[[_Evidence, Any], None]] = {
     cst.DictComp: _Evidence.keys,
     cst.Arg: _Evidence.option,
     cst.Subscript: _Evidence.subscript,
+    cst.For: _Evidence.loop,
+    cst.BinaryOperation: _Evidence.operation,
     cst.If: _Evidence.branch,
     cst.Assign: _Evidence.assignment,
 }
