@@ -11,7 +11,7 @@ import libcst as cst
 from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, TENSOR_PROPERTIES
 from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE, words
-from graphdoctor.static.regions.flags import counters, only_asked, text_item
+from graphdoctor.static.regions.flags import counters, only_asked, replaced, text_item
 from graphdoctor.syntax.walk import find, walk
 
 _OF_TENSORS = TENSOR_METHODS | ARRAY_METHODS | TENSOR_PROPERTIES
@@ -143,7 +143,7 @@ class _Evidence:
 
     def branch(self, node: cst.If) -> None:
         self.objects.update(counters(node.test))
-        self.others.update(_replaced(node))
+        self.others.update(replaced(node))
 
     def assignment(self, node: cst.Assign) -> None:
         self._masks.update(_compared(node))
@@ -163,23 +163,6 @@ _READERS: dict[type[cst.CSTNode], Callable[[_Evidence, Any], None]] = {
     cst.If: _Evidence.branch,
     cst.Assign: _Evidence.assignment,
 }
-
-
-def _replaced(node: cst.If) -> Iterator[str]:
-    """``mems`` in ``if not mems: mems = ...``: None or an empty list, since a tensor of more than one number has no
-    truth value.
-    """
-    test = node.test
-    if (
-        type(test) is not cst.UnaryOperation
-        or type(test.operator) is not cst.Not
-        or type(test.expression) is not cst.Name
-    ):
-        return
-    for line in node.body.body:
-        small = line.body[0] if type(line) is cst.SimpleStatementLine else None
-        if type(small) is cst.Assign and _is_named(small.targets[0].target, test.expression.value):
-            yield test.expression.value
 
 
 def _compared(node: cst.Assign) -> Iterator[tuple[str, str]]:
