@@ -181,8 +181,9 @@ def _makes_module(interpreter: Interpreter, info: FunctionInfo, owner: str, name
 def may_matter(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
     """Whether a call outside regions may matter for what is compiled.
 
-    That is so for functions of the scanned file and constructors; elsewhere, for functions that make modules, that a
-    constructor calls, that wrap a function they are given, or that make a decorator of their module.
+    That is so for functions of the scanned file and constructors; elsewhere, for functions that make modules or give
+    back an object that they made, that a constructor calls, that wrap a function they are given, or that make a
+    decorator of their module.
     """
     if info.module is interpreter.main or info.name in CONSTRUCTORS:
         return True
