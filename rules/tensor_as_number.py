@@ -526,7 +526,9 @@ def _cost(event: Convert) -> Consequence:
 
 
 def check_subscript(event: Subscript) -> Hit | None:
-    for index in event.index:
+    # What is surely a number counts before what may be one: `x[rows[j], order[j]]`.
+    indices = sorted(event.index, key=_may_be_computed) if len(event.index) > 1 else event.index
+    for index in indices:
         computed = [o for o in options(index) if _computed(o) or _list_of_tensors(o, event)]
         if computed or (_may_be_computed(index) and _reads_element(event)):
             sure = not all(_is_buffer(option, event) for option in computed)

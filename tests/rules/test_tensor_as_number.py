@@ -238,3 +238,23 @@ def test_dimensions_are_numbers(tmp_path: Path, splits: Callable[..., bool], red
     file.write_text(source.replace("def f", "@torch.compile\ndef f"))
     assert [f.rule for f in analyse([(file, "model.py")]).findings] == (["GD215"] if splits_graph else [])
     assert splits(source, "f", torch.rand(2, 3, 4)) is splits_graph
+
+
+BESIDE = """
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x: torch.Tensor):
+    rows = (x > 2).nonzero().squeeze(1)
+    order = torch.arange(4)
+    return x[:4, None].expand(4, 4)[{index}]
+"""
+
+
+@pytest.mark.parametrize("index", ["rows[0], order[1]", "order[1], rows[0]"])
+def test_what_is_surely_a_number_counts_beside_what_may_be_one(tmp_path, index):
+    file = tmp_path / "model.py"
+    file.write_text(BESIDE.format(index=index))
+    found = [f for f in analyse([(file, "model.py")]).findings if f.rule == "GD215"]
+    assert [(f.location.line, f.severity) for f in found] == [(9, "error")]
