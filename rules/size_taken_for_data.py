@@ -1,13 +1,15 @@
-"""A tensor of a size, made by an old constructor.
+"""A tensor of a size, or of an array of another dtype, made by an old constructor.
 
 What: `torch.FloatTensor(x.size())`, and the same with `torch.BoolTensor`, `torch.LongTensor` and so on; before torch
-2.15 also with `torch.Tensor`.
+2.15 also with `torch.Tensor`. `torch.FloatTensor(np.arange(3))`.
 
 Why: Dynamo takes the size for a list of numbers, and makes a tensor that holds them: of `(2, 3)`, one with 2 elements,
 where eager code makes one of that size. Nothing is said of it, and compiled code computes something else, or fails
-where the shapes no longer fit. `torch.FloatTensor(2, 3)` and `torch.FloatTensor(*x.size())` are right.
+where the shapes no longer fit. `torch.FloatTensor(2, 3)` and `torch.FloatTensor(*x.size())` are right. An array is a
+tensor to Dynamo, which these constructors take with their own dtype only: compiling fails.
 
-Fix: Use a function that takes a size: `torch.empty(x.size(), dtype=torch.bool)`, `torch.zeros`, `torch.rand_like(x)`.
+Fix: Convert an array with `torch.as_tensor(array, dtype=torch.float32)`. For a size, use a function that takes one:
+`torch.empty(x.size(), dtype=torch.bool)`, `torch.zeros`, `torch.rand_like(x)`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import libcst as cst
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import PythonValue, Seq, Value
+from graphdoctor.static.domain.values import PythonValue, Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code
@@ -107,12 +109,26 @@ DTYPES = {
 }  # fmt: skip
 
 
+#: The kinds of numbers that a dtype may have, where its name does not begin with it.
+_KINDS = {"bfloat16": "float", "uint8": "int"}
+
+
 def watches(name: str) -> bool:
     return name.startswith("torch.") and name.removeprefix("torch.") in DTYPES
 
 
 def check_call(event: Call) -> Hit | None:
-    if len(event.args) != 1 or event.kwargs or not all(map(_is_size, options(event.args[0]))):
+    if len(event.args) != 1 or event.kwargs:
+        return None
+    dtype = DTYPES[event.qualname.removeprefix("torch.")]
+    if dtype and all(_is_array_of_others(value, dtype) for value in options(event.args[0])):
+        return Hit(
+            event,
+            f"{code(event)} gets an array of another dtype, which Dynamo does not convert: compiling fails",
+            f"convert it with `torch.as_tensor(array, dtype=torch.{dtype})`",
+            certainty(event, event.args[0]),
+        )
+    if not all(map(_is_size, options(event.args[0]))):
         return None
     return Hit(
         event,
@@ -128,6 +144,12 @@ def _is_size(value: Value) -> bool:
     return isinstance(value, (Seq, PythonValue)) and value.kind == "size"
 
 
+def _is_array_of_others(value: Value, dtype: str) -> bool:
+    """Whether ``value`` is an array of numpy whose numbers are of another kind than ``dtype``."""
+    kind = _KINDS.get(dtype, dtype.rstrip("0123456789"))
+    return isinstance(value, Tensor) and value.numpy and value.dtype is not None and value.dtype != kind
+
+
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or call.args[0].star:
@@ -135,6 +157,10 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     dtype = DTYPES[call.func.attr.value]
     package = editor.code(call.func.value)
     size = editor.code(call.args[0].value)
+    if hit.suggestion.startswith("convert"):
+        made = f"{package}.as_tensor({size}, dtype={package}.{dtype})"
+        reason = "A tensor of the same numbers and dtype; where a default device is set, it is on that device."
+        return FixPlan((editor.replace(call, made),), "unsafe", reason)
     made = f"{package}.empty({size}, dtype={package}.{dtype})" if dtype else f"{package}.empty({size})"
     reason = "A tensor of the same size and dtype; where a default device is set, it is on that device."
     return FixPlan((editor.replace(call, made),), "unsafe", reason)

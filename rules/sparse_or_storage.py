@@ -57,7 +57,9 @@ SPARSE = (
 )  # fmt: skip
 
 #: Functions whose first operand is sparse. A dense one is multiplied as well, but nobody asks for that.
-OF_SPARSE = ("torch.sparse.mm", "torch.sparse.addmm", "torch.sparse.softmax", "torch.sparse.log_softmax")
+OF_SPARSE = (
+    "torch.sparse.mm", "torch.sparse.addmm", "torch.sparse.softmax", "torch.sparse.log_softmax", "torch.spmm",
+)  # fmt: skip
 
 BREAKS = (
     """\

@@ -528,7 +528,8 @@ def _cost(event: Convert) -> Consequence:
 
 
 def check_subscript(event: Subscript) -> Hit | None:
-    for place, index in enumerate(event.index):
+    # What is surely a number counts before what may be one: `x[rows[j], order[j]]`.
+    for place, index in sorted(enumerate(event.index), key=lambda placed: _may_be_computed(placed[1])):
         computed = [o for o in options(index) if _computed(o) or _list_of_tensors(o, event)]
         is_last = _is_last_of_one(event, place)
         if computed or is_last or (_may_be_computed(index) and _reads_element(event)):

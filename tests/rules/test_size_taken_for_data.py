@@ -66,3 +66,67 @@ def test_a_shape_of_what_may_be_an_array_is_a_tuple(tmp_path: Path, made: str) -
     file = tmp_path / "model.py"
     file.write_text(SOURCE.format(made=made))
     assert not [f for f in analyse([(file, "model.py")]).findings if f.rule == "GD519"]
+
+
+ARRAY = """\
+import numpy as np
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x: torch.Tensor):
+    array = {array}
+    return x + {made}
+"""
+
+
+@pytest.mark.parametrize(
+    ("array", "made", "fixed"),
+    [
+        ("np.arange(3)", "torch.FloatTensor(array)", "torch.as_tensor(array, dtype=torch.float32)"),
+        ("np.array([1, 2, 3])", "torch.DoubleTensor(array)", "torch.as_tensor(array, dtype=torch.float64)"),
+        ("np.array([0.5, 1.5, 2.5])", "torch.LongTensor(array)", "torch.as_tensor(array, dtype=torch.int64)"),
+        ("np.array([1, 2, 3]) > 1", "torch.ByteTensor(array)", "torch.as_tensor(array, dtype=torch.uint8)"),
+        (
+            "np.meshgrid(np.arange(3), np.arange(3))",
+            "torch.FloatTensor(array[0])",
+            "torch.as_tensor(array[0], dtype=torch.float32)",
+        ),
+    ],
+)
+def test_an_array_of_another_dtype_is_converted_by_the_fix(tmp_path: Path, array: str, made: str, fixed: str) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(ARRAY.format(array=array, made=made))
+    found = [f for f in analyse([(file, "model.py")]).findings if f.rule == "GD519"]
+    assert [f.location.line for f in found] == [8]
+    chosen, _ = select_fixes(found, unsafe=True)
+    text = fixed_texts({"model.py": file.read_text()}, chosen)["model.py"]
+    assert text == ARRAY.format(array=array, made=fixed)
+    names: dict[str, Any] = {}
+    exec(file.read_text(), names)
+    eager = torch.compiler.disable(names["f"]._torchdynamo_orig_callable)(torch.zeros(3))
+    with pytest.raises(RuntimeError):
+        names["f"](torch.zeros(3))
+    torch._dynamo.reset()
+    exec(text, names)
+    assert torch.equal(names["f"](torch.zeros(3)), eager)
+
+
+@pytest.mark.parametrize(
+    ("array", "made"),
+    [
+        ("np.arange(3)", "torch.LongTensor(array)"),
+        ("np.arange(0.5, 3.0)", "torch.Tensor(array)"),
+        ("np.arange(3).tolist()", "torch.FloatTensor(array)"),
+        ("np.arange(3, dtype=np.float32)", "torch.FloatTensor(array)"),
+        ("x.numpy()", "torch.FloatTensor(array)"),
+        ("np.array([1, 2, 3]) > 1", "torch.BoolTensor(array)"),
+    ],
+)
+def test_an_array_of_the_same_dtype_is_taken(tmp_path: Path, array: str, made: str) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(ARRAY.format(array=array, made=made))
+    assert not [f for f in analyse([(file, "model.py")]).findings if f.rule == "GD519"]
+    names: dict[str, Any] = {}
+    exec(file.read_text(), names)
+    assert names["f"](torch.zeros(3)).shape == (3,)

@@ -268,3 +268,23 @@ net = Net()
     file = tmp_path / "net.py"
     file.write_text(source)
     assert [finding.location.line for finding in analyse([(file, "net.py")]).findings] == lines
+
+
+BESIDE = """
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x: torch.Tensor):
+    rows = (x > 2).nonzero().squeeze(1)
+    order = torch.arange(4)
+    return x[:4, None].expand(4, 4)[{index}]
+"""
+
+
+@pytest.mark.parametrize("index", ["rows[0], order[1]", "order[1], rows[0]"])
+def test_what_is_surely_a_number_counts_beside_what_may_be_one(tmp_path, index):
+    file = tmp_path / "model.py"
+    file.write_text(BESIDE.format(index=index))
+    found = [f for f in analyse([(file, "model.py")]).findings if f.rule == "GD215"]
+    assert [(f.location.line, f.severity) for f in found] == [(9, "error")]

@@ -144,18 +144,25 @@ def patch_class(interpreter: Interpreter, patched: Class, name: str, value: Valu
 #: The depth of calls to which ``builds_module`` looks for one that makes a module.
 _DEEPEST = 3
 _CALL = re.compile(r"(?:\b(\w+)\.)?\b(\w+)\(")
+#: A class whose object a function gives back: ``return Sampler(size)``.
+_GIVEN = re.compile(r"\breturn[ \t]+([A-Z]\w*)\(")
 #: A class that a function stores or gives back: ``cell = LSTM``.
 _CHOICE = re.compile(r"(?:=|\breturn)[ \t]*([A-Z]\w*)[ \t]*$", re.M)
 
 
 def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) -> bool:
-    """Whether the text of ``info`` makes an ``nn.Module``, chooses the class of one, or calls a function that does."""
+    """Whether the text of ``info`` makes an ``nn.Module``, chooses the class of one, or calls a function that does.
+
+    An object of another class that it gives back may be a part of one.
+    """
     if info.builds_module is None:
         # Set first, because the function may call itself.
         info.builds_module = False
         text = info.module.source.code(info.node)
         called = {*_CALL.findall(text), *(("", name) for name in _CHOICE.findall(text))}
-        info.builds_module = any(_makes_module(interpreter, info, owner, name, depth) for owner, name in called)
+        info.builds_module = any(_makes_module(interpreter, info, owner, name, depth) for owner, name in called) or any(
+            isinstance(info.module.scope.names.get(name), Class) for name in _GIVEN.findall(text)
+        )
     return info.builds_module
 
 
@@ -174,8 +181,9 @@ def _makes_module(interpreter: Interpreter, info: FunctionInfo, owner: str, name
 def may_matter(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
     """Whether a call outside regions may matter for what is compiled.
 
-    That is so for functions of the scanned file and constructors; elsewhere, for functions that make modules, that a
-    constructor calls, that wrap a function they are given, or that make a decorator of their module.
+    That is so for functions of the scanned file and constructors; elsewhere, for functions that make modules or give
+    back an object that they made, that a constructor calls, that wrap a function they are given, or that make a
+    decorator of their module.
     """
     if info.module is interpreter.main or info.name in CONSTRUCTORS:
         return True

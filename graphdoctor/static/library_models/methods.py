@@ -32,7 +32,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import attributes, subscripts
+from graphdoctor.static.interp import assignments, attributes, subscripts
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.interp.operators import arithmetic
 from graphdoctor.static.library_models import containers, strings, torch_functions, unknown_numbers
@@ -101,6 +101,9 @@ _CONSTANT_RESULTS: dict[str, Value] = {
 #: Methods that give the tensor with the same dtype, elsewhere or with other data.
 _KEEP_DTYPE = ("cuda", "cpu", "requires_grad_", "copy_", "pin_memory", "copy")
 
+#: Methods that change the shape of the tensor itself.
+_RESHAPE = torch_tables.words("squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_ as_strided_ resize_ resize_as_")
+
 #: Methods that may give the tensor with another dtype, by their arguments.
 _CAST = ("to", "type_as", "apply_", "set_", "astype")
 
@@ -138,6 +141,8 @@ def _tensor(interpreter: Interpreter, call: MethodCall) -> Value:
         # What a class gives that changes torch's functions is not known.
         made = args[0].info if args and isinstance(args[0], Class) else None
         return replace(receiver, subclass=made is not None and made.lookup("__torch_function__") is None)
+    if name in _RESHAPE and not receiver.numpy:
+        return _reshaped(interpreter, call)
     if name in _KEEP_DTYPE or name in _CAST:
         dtype = receiver.dtype if name in _KEEP_DTYPE or _device(args) else _family(call)
         return replace(receiver, dtype=dtype, owned=False, argument=False, constant=False, sparse=False)
@@ -146,6 +151,19 @@ def _tensor(interpreter: Interpreter, call: MethodCall) -> Value:
         name, (receiver, *args), call.kwargs, is_function=False, compiled=interpreter.frame.compiled
     )
     return _as_array(result) if receiver.numpy and isinstance(result, Tensor) else result
+
+
+def _reshaped(interpreter: Interpreter, call: MethodCall) -> Tensor:
+    """The tensor after ``x.unsqueeze_(0)``, which is what ``x`` names from now on."""
+    tensor: Tensor = call.receiver
+    shaped = results.result_of(
+        call.name[:-1], (tensor, *call.args), call.kwargs, is_function=False, compiled=interpreter.frame.compiled
+    )
+    known = shaped if isinstance(shaped, Tensor) else Tensor()
+    result = replace(tensor, ndim=known.ndim, sizes=known.sizes)
+    if call.written_receiver is not None:
+        assignments.put_back(interpreter, call.written_receiver, result)
+    return result
 
 
 def _as_array(tensor: Tensor) -> Tensor:

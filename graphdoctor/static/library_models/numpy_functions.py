@@ -38,7 +38,7 @@ def call_numpy(
     ndim = dimensions.of_array(name, args, kwargs) if ndim is None else ndim
     if name in ("array", "asarray") and args and not holds_tensor(args[0]) and "dtype" not in kwargs:
         return replace(literals.from_literal(args[0]), numpy=True, constant=False)
-    dtype = "bool" if name in torch_tables.BOOL_OPS else "int" if name in torch_tables.INT_OPS else None
+    dtype = _dtype(name, args, kwargs)
     if name == "prod" and args and isinstance(args[0], Seq) and args[0].items is not None and len(args[0].items) == 1:
         # Dynamo evaluates the product of one number.
         return args[0].items[0]
@@ -56,6 +56,16 @@ def call_numpy(
     # A numpy scalar that eager code computed is an input of the graph with a known value.
     is_input = ndim == 0 and not interpreter.frame.compiled
     return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
+
+
+def _dtype(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> str | None:
+    """The kind of numbers in the array that ``name`` gives; that of ``np.arange(3)`` is that of its bounds."""
+    if name in torch_tables.BOOL_OPS:
+        return "bool"
+    if name in torch_tables.INT_OPS or (name == "arange" and not kwargs and args and all(map(_is_whole, args))):
+        return "int"
+    kinds = {arg.dtype if isinstance(arg, Tensor) else None for arg in args} if name == "meshgrid" else set()
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 #: Functions that give no array: a flag, a number, a type, or the sizes of an array.

@@ -11,7 +11,7 @@ import libcst as cst
 from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, TENSOR_PROPERTIES
 from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE, words
-from graphdoctor.static.regions.flags import counters, only_asked, text_item
+from graphdoctor.static.regions.flags import counters, only_asked, replaced, text_item
 from graphdoctor.syntax.walk import find, walk
 
 _OF_TENSORS = TENSOR_METHODS | ARRAY_METHODS | TENSOR_PROPERTIES
@@ -53,8 +53,8 @@ def _rebound(body: cst.BaseSuite | cst.BaseExpression, tensors: set[str]) -> set
 def uses(body: cst.CSTNode, evidence: frozenset[str] = TENSOR_EVIDENCE) -> tuple[set[str], set[str]]:
     """Names in ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``, ``x[x > 0]``;
     and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
-    ``dim=n``, ``torch.arange(n)``, ``x.view(n, -1)`` and ``if n % k``, holding the keys of a dict, or asked for what no
-    tensor has.
+    ``dim=n``, ``torch.arange(n)``, ``x.view(n, -1)``, ``if n % k`` and ``i % n`` of a counted loop, holding the keys of
+    a dict, or asked for what no tensor has.
     ``evidence``: the attributes that count.
     """
     found = _Evidence(evidence)
@@ -83,6 +83,8 @@ class _Evidence:
         self._masks: dict[str, str] = {}
         #: Names that were bound to sizes, as in ``n, d = x.shape``.
         self._sizes: set[str] = set()
+        #: Names that count the rounds of a loop: ``for i in range(n)``.
+        self._rounds: set[str] = set()
 
     def attribute(self, node: cst.Attribute) -> None:
         if type(node.value) is not cst.Name:
@@ -131,9 +133,17 @@ class _Evidence:
         elif text_item(node) is not None:
             self.keyed.add(node.value.value)
 
+    def loop(self, node: cst.For) -> None:
+        counted = type(node.iter) is cst.Call and _is_named(node.iter.func, "range")
+        self._rounds.update(_terms(node.target) if counted else ())
+
+    def operation(self, node: cst.BinaryOperation) -> None:
+        if type(node.operator) is cst.Modulo and self._rounds.intersection(_terms(node.left)):
+            self.numbers.update(_terms(node.right))
+
     def branch(self, node: cst.If) -> None:
         self.objects.update(counters(node.test))
-        self.others.update(_replaced(node))
+        self.others.update(replaced(node))
 
     def assignment(self, node: cst.Assign) -> None:
         self._masks.update(_compared(node))
@@ -148,26 +158,11 @@ _READERS: dict[type[cst.CSTNode], Callable[[_Evidence, Any], None]] = {
     cst.DictComp: _Evidence.keys,
     cst.Arg: _Evidence.option,
     cst.Subscript: _Evidence.subscript,
+    cst.For: _Evidence.loop,
+    cst.BinaryOperation: _Evidence.operation,
     cst.If: _Evidence.branch,
     cst.Assign: _Evidence.assignment,
 }
-
-
-def _replaced(node: cst.If) -> Iterator[str]:
-    """``mems`` in ``if not mems: mems = ...``: None or an empty list, since a tensor of more than one number has no
-    truth value.
-    """
-    test = node.test
-    if (
-        type(test) is not cst.UnaryOperation
-        or type(test.operator) is not cst.Not
-        or type(test.expression) is not cst.Name
-    ):
-        return
-    for line in node.body.body:
-        small = line.body[0] if type(line) is cst.SimpleStatementLine else None
-        if type(small) is cst.Assign and _is_named(small.targets[0].target, test.expression.value):
-            yield test.expression.value
 
 
 def _compared(node: cst.Assign) -> Iterator[tuple[str, str]]:

@@ -131,3 +131,21 @@ def counters(test: cst.BaseExpression) -> Iterator[str]:
         yield from counters(test.right)
     else:
         yield from (name.value for name in _counted(test.left if type(test) is cst.Comparison else test))
+
+
+def replaced(node: cst.If) -> Iterator[str]:
+    """``mems`` in ``if not mems: mems = ...``: None or an empty list, since a tensor of more than one number has no
+    truth value.
+    """
+    test = node.test
+    if (
+        type(test) is not cst.UnaryOperation
+        or type(test.operator) is not cst.Not
+        or type(test.expression) is not cst.Name
+    ):
+        return
+    for line in node.body.body:
+        small = line.body[0] if type(line) is cst.SimpleStatementLine else None
+        target = small.targets[0].target if type(small) is cst.Assign else None
+        if type(target) is cst.Name and target.value == test.expression.value:
+            yield target.value

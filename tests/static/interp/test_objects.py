@@ -270,6 +270,56 @@ def test_what_builds_no_module_is_not_followed(tmp_path: Path) -> None:
     assert analyse([(file, "main.py")], helper=lambda file: file.name).findings == ()
 
 
+PARTS = """
+import torch
+
+
+class Sampler:
+    def __init__(self, size):
+        self.size = size
+
+    def pick(self, x):
+        return torch.nonzero(x)
+
+
+def sampler(size=2): return Sampler(size)
+
+
+def described(size):
+    return str(Sampler(size))
+"""
+HOLDER = """
+import torch
+import torch.nn as nn
+import parts
+
+
+class Net(nn.Module):
+    def __init__(self, sampler):
+        super().__init__()
+        self.sampler = sampler
+
+    def forward(self, x):
+        return self.sampler.pick(x)
+
+
+torch.compile(Net({}))(torch.ones(2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "found"), [("parts.Sampler(2)", [10]), ("parts.sampler()", [10]), ("parts.described(2)", [])]
+)
+def test_an_object_that_a_function_of_another_file_gives_is_a_part_of_a_module(
+    tmp_path: Path, part: str, found: list[int]
+) -> None:
+    (tmp_path / "parts.py").write_text(PARTS)
+    file = tmp_path / "main.py"
+    file.write_text(HOLDER.format(part))
+    findings = analyse([(file, "main.py")], helper=lambda file: file.name).findings
+    assert [f.location.line for f in findings if f.location.path == "parts.py"] == found
+
+
 STORED = """
     import torch
     import torch.nn as nn

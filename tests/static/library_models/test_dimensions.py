@@ -32,7 +32,7 @@ torch = pytest.importorskip("torch")
         ("x.argmax(1, keepdim=b > 1)", False),
         ("x.sum(dtype=torch.float64)", True),
         ("x.argmax(-1)", True),
-        ("torch.max(x, x)", False),
+        ("torch.max(x, x)", True),
         ("x.max(1)[0]", True),
         ("torch.topk(x.mean(dim=(0, 1, 2)), 2)[1][0]", True),
         ("torch.fft.irfft(torch.fft.rfft(x, dim=-1).conj(), dim=-1)", True),
@@ -63,7 +63,7 @@ torch = pytest.importorskip("torch")
         ("x[0, 0, 0].expand(b, n, 5)", True),
         ("x[0].eq(x)", True),
         ("torch.where(x[0] > 0, x, 0.0)", True),
-        ("torch.max(x, x.mean())", False),
+        ("torch.max(x, x.mean())", True),
     ],
 )
 def test_dimensions_are_those_of_torch(events, expression, known):
@@ -100,6 +100,36 @@ def test_an_element_of_an_order_is_a_number_where_the_shape_was_unpacked(tmp_pat
     file.write_text(ORDER.format(index=index))
     assert [f.rule for f in analyse([(file, file.name)]).findings if f.severity == "error"] == ["GD215"] * breaks
     assert splits(file.read_text(), "f", torch.rand(2, 3, 4, 5)) is breaks
+
+
+RESHAPED = """\
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x: torch.Tensor):
+    x = x * 2
+    order = torch.arange(4)
+    order.{change}
+    return x[{index}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "index", "breaks"),
+    [
+        ("unsqueeze_(0)", "order[0]", False),
+        ("unsqueeze_(0)", "order[0, 1]", True),
+        ("resize_(4)", "order[:1]", True),
+        ("neg_()", "order[0]", True),
+    ],
+)
+def test_what_reshapes_a_tensor_in_place_changes_its_dimensions(tmp_path, splits, change, index, breaks):
+    file = tmp_path / "order.py"
+    file.write_text(RESHAPED.format(change=change, index=index))
+    found = [f for f in analyse([(file, file.name)]).findings if f.severity == "error"]
+    assert bool(found) is breaks
+    assert splits(file.read_text(), "f", torch.rand(4)) is breaks
 
 
 GROWN = """\

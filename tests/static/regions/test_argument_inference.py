@@ -249,6 +249,22 @@ def test_what_is_asked_like_a_counter_is_a_number(condition, number):
 
 
 @pytest.mark.parametrize(
+    ("loop", "number"),
+    [
+        ("for i in range(5):\n        y = i % x", True),
+        ("for i in range(1, y):\n        if not (i + 1) % x:\n            y = g(x)", True),
+        ("for i in y:\n        y = i % x", False),
+        ("for i in range(5):\n        y = y % x", False),
+        ("for i in range(5):\n        y = i * x", False),
+    ],
+)
+def test_what_divides_the_round_of_a_loop_is_a_number(loop, number):
+    function = cst.parse_module(f"def f(x, y):\n    {loop}\n    return y\n").body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert ("x" in uses(function.body)[1]) is number
+
+
+@pytest.mark.parametrize(
     ("code", "other"),
     [
         ("x['a'] + x.get('b')", True),

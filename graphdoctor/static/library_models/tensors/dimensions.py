@@ -57,7 +57,7 @@ def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs
     if name in ("cat", "concat", "concatenate", "stack") and args:
         joined = _in_common(args[0])
         return joined if joined is None or name != "stack" else joined + 1
-    if name in BROADCAST and len(args) > 1:
+    if len(args) > 1 and (name in BROADCAST or (name in ("max", "min") and isinstance(args[1], Tensor))):
         return _of_largest(args)
     return None if operand is None or operand.ndim is None else _of_operand(name, operand.ndim, args, kwargs)
 

@@ -117,7 +117,12 @@ def _parts_of_unique(call: _Call) -> tuple[Value, ...] | None:
 
 
 def literal_sizes(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> tuple[int, ...] | None:
-    """The shape of what a constructor makes, where it is spelled out: ``torch.rand(4, 8)``, ``torch.zeros((2,))``."""
+    """The shape of what a constructor makes, where it is spelled out: ``torch.rand(4, 8)``, ``torch.zeros((2,))``.
+
+    ``x.new()`` is empty.
+    """
+    if name == "new" and len(args) == 1 and not kwargs:
+        return (0,)
     if name in torch_tables.SIZED_BY_FIRST:
         args = args[:1]
     elif name == "randint":
