@@ -107,10 +107,13 @@ def _alone_in(
 ) -> Sequence[cst.BaseSmallStatement]:
     """The line of ``selection``: only what stands in one line surely has the same mask.
 
-    And those behind it, where nothing that the mask is computed from gets another value there.
+    And those behind it, where it gives what is selected a name and nothing that the mask is computed from gets another
+    value there.
     """
     line, function = _first(block, selection), editor.function_of(selection)
     check_before(mask, line, editor)
+    if not isinstance(line, cst.Assign):
+        return [line]
     at = editor.location(line)
     for name in names(mask):
         bound = editor.assignments(function, name) if function is not None else ()
