@@ -50,10 +50,11 @@ def _selected(tensor: str, before: str, made: Triangle, is_matrix: bool) -> str:
     if made.kind == "others":
         size = f"len({tensor})" if first == 0 else f"{tensor}.shape[{second}]"
         flat = "flatten()" if is_matrix else f"flatten({first}, {second})"
-        # Without the first element, each diagonal element is the last one in a row of one more.
+        # Without the first element, each diagonal element is the last one in a row of one more. Of two rows the rest
+        # would be a view; a mask gives a copy.
         rows = f"unflatten({'-1' if first == -2 else first}, ({size} - 1, {size} + 1))"
         shorter = f"[{lead}:, :-1]" if first != -2 else "[..., :-1]"
-        return f"{tensor}.{flat}[{lead}1:].{rows}{shorter}.{flat}"
+        return f"{tensor}.{flat}[{lead}1:].{rows}{shorter}.clone().{flat}"
     sizes = ", ".join(f"{tensor}.shape[{dim}]" for dim in (first, second))
     function = "torch.triu_indices" if made.kind == "upper" else "torch.tril_indices"
     indices = f"{function}({sizes}, {made.offset}, device={tensor}.device).unbind()"

@@ -28,6 +28,8 @@ _NEGATED: dict[Kind, Kind] = {
 }
 _FILLS: dict[str, Kind] = {"ones": "ones", "zeros": "zeros", "ones_like": "ones", "zeros_like": "zeros"}
 _SAME_DTYPE = words("clone contiguous cpu cuda detach")
+#: Methods that surely give something else than the tensor or a view of it.
+_NEW = words("all any clone count_nonzero logical_not nonzero numel size sum")
 #: Methods that keep which elements are true.
 _KEEPING = _SAME_DTYPE | words("bool byte float int long to type")
 
@@ -66,14 +68,11 @@ def triangle(mask: cst.BaseExpression, editor: Editor) -> Triangle | None:
 
 
 def _named(name: cst.Name, editor: Editor) -> Triangle | None:
-    value, function = latest(name, editor), editor.function_of(name)
+    value = latest(name, editor)
     made = triangle(value, editor) if value is not None else None
-    if made is None or value is None or function is None:
+    changes = _changes(name, editor) if made is not None else None
+    if made is None or value is None or changes is None:
         return None
-    if not all(_only_reads(node, editor) for node in find(function, cst.Name) if node.value == name.value):
-        return None
-    writers = (*find(function, cst.Call), *find(function, cst.AssignTarget), *find(function, cst.AugAssign))
-    changes = [node for node in writers if is_changed_in(node, name.value, editor)]
     if not changes or changes == [value]:
         return made
     # ``mask.fill_diagonal_(False)`` on the line behind the one that makes it.
@@ -84,14 +83,31 @@ def _named(name: cst.Name, editor: Editor) -> Triangle | None:
     return None
 
 
+def _changes(name: cst.Name, editor: Editor) -> Sequence[cst.CSTNode] | None:
+    """What changes the tensor ``name`` in place in its function; None where other code may change it."""
+    function = editor.function_of(name)
+    if function is None:
+        return None
+    if not all(_only_reads(node, editor) for node in find(function, cst.Name) if node.value == name.value):
+        return None
+    writers = (*find(function, cst.Call), *find(function, cst.AssignTarget), *find(function, cst.AugAssign))
+    return [node for node in writers if is_changed_in(node, name.value, editor)]
+
+
 def _only_reads(name: cst.Name, editor: Editor) -> bool:
     """False where what uses ``name`` may keep the tensor under another name, or hand it to code that changes it."""
-    user = editor.parent(name)
+    node: cst.CSTNode = name
+    user = editor.parent(node)
+    while isinstance(user, (cst.Attribute, cst.Subscript)) or (isinstance(user, cst.Call) and user.func is node):
+        node, user = user, editor.parent(user)
     if isinstance(user, cst.Arg):
         call = editor.parent(user)
         return isinstance(call, cst.Call) and is_pure(call, editor, python=True)
+    if isinstance(user, cst.Assign):
+        is_new = isinstance(node, cst.Call) and called(node) in _NEW
+        return is_new or [editor.code(target.target) for target in user.targets] == [name.value]
     computes = (cst.UnaryOperation, cst.Comparison, cst.ComparisonTarget, cst.BinaryOperation, cst.AugAssign)
-    return isinstance(user, (*computes, cst.Index, cst.Attribute, cst.Subscript, cst.AssignTarget))
+    return isinstance(user, (*computes, cst.Index, cst.AssignTarget, cst.Expr))
 
 
 def _compared(mask: cst.Comparison, editor: Editor) -> Triangle | None:
@@ -135,7 +151,9 @@ def _changed(call: cst.Call, editor: Editor) -> Triangle | None:
     if called(call) == "fill_diagonal_":
         owner = call.func.value
         before = latest(owner, editor) if isinstance(owner, cst.Name) else owner
-        return _filled(triangle(before, editor), call, editor) if before is not None else None
+        if before is None or (isinstance(owner, cst.Name) and _changes(owner, editor) != [call]):
+            return None
+        return _filled(triangle(before, editor), call, editor)
     inner = triangle(call.func.value, editor)
     if inner is None:
         return None

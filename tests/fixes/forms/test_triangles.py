@@ -13,7 +13,7 @@ from graphdoctor.static.domain.values import UNKNOWN
 
 HEAD = "import torch\n\n\ndef f(x: torch.Tensor):\n"
 TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(*map(int, '33')),)\n"
-OFF = "x.flatten(0, 1)[1:].unflatten(0, (len(x) - 1, len(x) + 1))[:, :-1].flatten(0, 1)"
+OFF = "x.flatten(0, 1)[1:].unflatten(0, (len(x) - 1, len(x) + 1))[:, :-1].clone().flatten(0, 1)"
 
 
 def program(*lines: str) -> str:
@@ -62,6 +62,9 @@ def test_the_positions_are_told(fixed: Any, runner: Any, mask: list[str], writte
     assert after == program(*mask, f"return {written}")
     for shape in ((4, 4), (1, 1), (3, 3, 2)):
         same_in_one_graph(runner, source, after, torch.rand(shape))
+    # What a mask selects shares no memory with the tensor.
+    x = torch.rand(2, 2)
+    assert runner.eager(after, x).untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,7 @@ def test_of_a_matrix(fixed: Any, runner: Any) -> None:
         "return s[~m].view(len(x), -1), s[m], s.masked_select(~m), torch.masked_select(s, m)",
     )
     after = fixed(source, unsafe=True).text
-    off = "s.flatten()[1:].unflatten(0, (len(s) - 1, len(s) + 1))[:, :-1].flatten()"
+    off = "s.flatten()[1:].unflatten(0, (len(s) - 1, len(s) + 1))[:, :-1].clone().flatten()"
     diagonal = "s.diagonal().clone()"
     assert f"    return {off}.view(len(x), -1), {diagonal}, {off}, {diagonal}\n" in after
     same_in_one_graph(runner, source, after, torch.rand(4, 3))
@@ -113,6 +116,12 @@ def same_in_one_graph(runner: Any, before: str, after: str, x: torch.Tensor) -> 
         ["m = torch.eye(len(x)) > x.mean()", "return x[m]"],
         ["m = torch.eye(len(x)).bool()", "other = m", "other[0, 1] = True", "return x[m]"],
         ["m = torch.eye(len(x)).bool()", "change(m)", "return x[m]"],
+        ["m = torch.eye(len(x)).bool()", "other = m.to(x.device)", "other[0, 1] = True", "return x[m]"],
+        ["m = torch.eye(len(x)).bool()", "other = m[0]", "other[1] = True", "return x[m]"],
+        ["m = torch.eye(len(x)).bool()", "other = m.T", "other[0, 1] = True", "return x[m]"],
+        ["m = torch.ones(2, 2).bool()", "m[0, 1] = False", "n = m.fill_diagonal_(False)", "return x[n]"],
+        ["m = torch.ones(2, 2).bool()", "n = m.fill_diagonal_(False)", "m[0, 1] = False", "return x[n]"],
+        ["m = torch.ones(2, 2).bool()", "n = m.fill_diagonal_(False)", "n[0, 1] = False", "return x[m]"],
         ["m = ~torch.eye(len(x)).byte()", "return x[m]"],
         ["m = ~torch.eye(len(x)).bool().to(x.int())", "return x[m > 0]"],
         ["m = torch.ones(len(x), len(x)).triu(len(x) // 2).bool()", "return x[m]"],
