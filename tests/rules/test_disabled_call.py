@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +20,12 @@ from graphdoctor.lint.engine import analyse
     ],
 )
 def test_a_scripted_method_of_an_autograd_function(
-    splits: Callable[..., bool], tmp_path: Path, base: str, decorator: str, lines: list[int]
+    splits: Callable[..., bool],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    base: str,
+    decorator: str,
+    lines: list[int],
 ) -> None:
     import torch
 
@@ -41,9 +47,10 @@ def f(x: torch.Tensor):
 
 compiled = torch.compile(f)
 """
-    file = tmp_path / "net.py"
+    file = tmp_path / "doubled_by_script.py"
     file.write_text(source)
-    assert [finding.location.line for finding in analyse([(file, "net.py")]).findings] == lines
+    assert [finding.location.line for finding in analyse([(file, file.name)]).findings] == lines
     # TorchScript reads the source from a file.
-    namespace = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.modules.pop('net', None)\nfrom net import f"
-    assert splits(namespace, "f", torch.rand(3)) is bool(lines)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert splits(f"from {file.stem} import f", "f", torch.rand(3)) is bool(lines)
+    del sys.modules[file.stem]

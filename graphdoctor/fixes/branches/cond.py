@@ -10,6 +10,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Conditions
 from graphdoctor.fixes.analysis.purity import RANDOM, called, calls
+from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
@@ -66,6 +67,8 @@ def _returns(branch: cst.If, editor: Editor) -> tuple[str, cst.CSTNode, tuple[cs
 def _side(value: cst.BaseExpression, editor: Editor) -> str:
     """The expression, cloned where it is a plain name: a side may not give an input as it is."""
     branch_arms.check_tensor(value, editor)
+    if is_number(value, editor):
+        raise Refuse(f"`{editor.code(value)}` is a Python number, and `torch.cond` gives tensors")
     if any(isinstance(n, (cst.Await, cst.Yield, cst.NamedExpr)) for n in walk(value)):
         raise Refuse(f"`{editor.code(value)}` awaits, yields or assigns")
     if any(isinstance(c.func, cst.Name) and c.func.value == "super" for c in calls(value)):

@@ -56,6 +56,8 @@ TABLE: list[Row] = [
      "`g(torch.rand(2))` draws random numbers, which a side may not."),
     (choose_with_cond, "if x.sum() > 0:\n    y = super().g(x)\nelse:\n    y = g(x)", IF, BOOL,
      "`super().g(x)` calls `super()`, which a function inside may not."),
+    (choose_with_cond, "k = 2\nif x.sum() > 0:\n    y = g(x)\nelse:\n    y = k", IF, BOOL,
+     "`k` is a Python number, and `torch.cond` gives tensors."),
     # Early returns for what is empty, and masks that mask nothing.
     (keep_mask, "y = len(x)\nreturn y", CALL, UNKNOWN, "This does not drop a mask that masks nothing."),
     (keep_mask, "m = x * 2\nif not m.any():\n    m = None\nreturn m", (cst.Call, "any("), UNKNOWN,
