@@ -12,6 +12,7 @@ from graphdoctor.breaks.guards import comes_of_break, is_left_by_break
 from graphdoctor.diagnosis.roots import follows
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import (
+    NOT_VERIFIED,
     is_offered,
     label,
     may_be_written,
@@ -56,6 +57,8 @@ _ALONE = (
 _NAMED = 4
 #: Places that an effect is shown with.
 _PLACES = 5
+#: What ``graphdoctor run --fix`` does.
+_PROVES = "A run proves them on the calls of the program, and writes the safe ones and those that are verified then."
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,10 @@ def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
         return None
     fixes = [finding for finding in diagnosis.findings if is_offered(finding)]
     safe = [finding for finding in fixes if may_be_written(finding, unsafe=False)]
+    if run_would_prove(diagnosis):
+        which = f" ({len(safe):,} safe)" if safe else ""
+        title = f"{plural(len(fixes), 'automatic fix', 'automatic fixes')}{which}, not tried yet"
+        return Proof(title, {}, False, "", through_sample(diagnosis, unsafe=False), "", _PROVES, _effects(fixes))
     if not safe:
         return None
     one = len(safe) == 1
@@ -205,6 +212,18 @@ def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
     title = f"{which} {'is' if one else 'are'} safe: {'it changes' if one else 'they change'} nothing in eager"
     tried = replace(diagnosis, verification=None, findings=tuple(safe))
     return Proof(title, {}, False, "", command(tried), "", effects=_effects(safe), leaves=_without(safe, diagnosis))
+
+
+def is_untried_run(diagnosis: Diagnosis) -> bool:
+    """Whether this is the report of a program's run that tried no fix."""
+    tried = diagnosis.verification is not None or any(note.startswith(NOT_VERIFIED) for note in diagnosis.notes)
+    return wording.command(diagnosis) == "run" and not tried
+
+
+def run_would_prove(diagnosis: Diagnosis) -> bool:
+    """Whether a program's run tried no fix, and offers some that only a run can prove."""
+    unsafe = (not may_be_written(f, unsafe=False) for f in diagnosis.findings if is_offered(f))
+    return is_untried_run(diagnosis) and any(unsafe)
 
 
 def _without(safe: Sequence[Finding], diagnosis: Diagnosis) -> str:

@@ -27,6 +27,9 @@ from graphdoctor.trace.ranks import Ran, grouped, ran, together, uneven_breaks
 from graphdoctor.trace.reading import read_processes
 from graphdoctor.trace.uneven import with_rank_difference
 
+#: Calls of a function of torch that are named with it.
+_CALLS = 2
+
 
 def diagnose(
     path: Path,
@@ -94,7 +97,7 @@ def diagnosed(
             # A break shows what the source alone does not: that the result of a library call is a tensor.
             static = static_scan(own, replace(options, facts=facts))
     found = without_source(runs, options) if static is None else joined(static, runs, texts)
-    names = _names(processes, sources)
+    names = _names(processes, sources, places)
     found = (*found, *cache_misses(processes, before, places, names))
     findings = _findings(found, every, places, sources)
     files = static.diagnosis.files if static is not None else traces
@@ -140,10 +143,16 @@ def _findings(
     return rank(with_fingerprints(shown, lines))
 
 
-def _names(processes: Iterable[Process], sources: Sources) -> dict[tuple[str, int], str]:
-    """The functions that were compiled, named by the source: ``Net.forward``."""
+def _names(processes: Sequence[Process], sources: Sources, places: JobPlaces) -> dict[tuple[str, int], str]:
+    """The functions that were compiled, named by the source: ``Net.forward``; those of torch with the user's calls."""
     codes = {(code.path, code.line) for process in processes for code in process.costs}
     named = {(path, line): function_at(sources.text(path), line) for path, line in codes}
+    for process in processes:
+        for code, callers in process.callers.items():
+            calls = sorted(f"{places.show(path)}:{line}" for path, line in callers if places.kind(path) == "own")
+            if places.kind(code.path) == "torch" and 0 < len(calls) <= _CALLS:
+                name = named.get((code.path, code.line)) or code.name
+                named[code.path, code.line] = f"{name} (called at {' and '.join(calls)})"
     return {code: name for code, name in named.items() if name}
 
 

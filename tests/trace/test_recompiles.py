@@ -60,6 +60,23 @@ def test_a_layer_of_torch_is_compiled_again_at_the_users_call(traces: Traces) ->
     assert (found.path, found.line, found.input) == ("/job/train.py", 19, "args[0]")
 
 
+def test_a_decorated_function_is_compiled_again_at_the_line_that_asked_for_the_value(traces: Traces) -> None:
+    """The frame is torch's wrapper, the guard has the end of the path, and the recorder noted whose lines were traced."""
+    wrapper = ("/opt/env/lib/python3.12/site-packages/torch/_dynamo/external_utils.py", 67, "inner")
+    guard = "0/0: args[1] == 4                         # if i > 0:  # ob/sampler.py:12 in step"
+    called = traces.artifact("graphdoctor_called_by", json.dumps([["/job/train.py", 21]]), 0, 0)
+    lines = json.dumps({"/job/sampler.py": [11, 12], "/other/sampler.py": [12]})
+    traces.write(
+        0,
+        traces.start(0, 0, *wrapper) + called,
+        traces.artifact("recompile_reasons", guard, 0, 1) + traces.start(0, 1, *wrapper),
+        traces.artifact("graphdoctor_traced_lines", lines),
+    )
+    diagnosis = diagnose(traces.folder)
+    ((found,),) = [run.recompiles for run in diagnosis.dynamic or ()]
+    assert (found.path, found.line, found.input) == ("/job/sampler.py", 12, "args[1]")
+
+
 def _recompiled(traces: Traces, attempt: int, reason: str, *code: Any, frame: int = 0) -> bytes:
     again = traces.artifact("recompile_reasons", f"{frame}/{attempt - 1}: {reason}", frame, attempt)
     return again + traces.start(frame, attempt, *code)

@@ -107,9 +107,9 @@ def test_unsafe_fixes_are_counted_apart_and_the_commands_write_them(rich: Diagno
     ran = replace(rich, findings=(finding,), command="graphdoctor run train.py", verification=None)
     path = finding.location.path
     proves = "--fix proves them and writes those that stand.\n"
-    assert terminal.render(ran).endswith(f"1 automatic fix (1 only with --unsafe-fixes): {proves}")
+    assert terminal.render(ran).endswith("1 automatic fix: --fix proves it, and writes it if it stands.\n")
     both = replace(ran, findings=(finding, replace(finding, fix=Fix("safe", "reason"))))
-    assert terminal.render(both).endswith(f"2 automatic fixes (1 only with --unsafe-fixes): {proves}")
+    assert terminal.render(both).endswith(f"2 automatic fixes (1 safe): {proves}")
     # What is safe needs no run to be written.
     safe = replace(both, findings=both.findings[1:])
     assert terminal.render(safe).endswith(f"1 automatic fix: --verify proves, `graphdoctor fix {path}` writes.\n")
