@@ -12,6 +12,7 @@ from graphdoctor.breaks.guards import comes_of_break, is_left_by_break
 from graphdoctor.diagnosis.roots import follows
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import (
+    BREAKS_NEXT,
     NOT_VERIFIED,
     is_offered,
     label,
@@ -113,6 +114,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     counts += f", fullgraph=True {after['fullgraph=True']}"
     if not helps(diagnosis):
         title = f"{fixes} {'leaves' if len(result.fixes) == 1 else 'leave'} no fewer graph breaks: {counts}"
+        title += "; those that are gone had hidden others" if BREAKS_NEXT in result.detail else ""
         return Proof(title, {}, False, wording.verification_detail(result), "", "")
     chosen = [f for f in diagnosis.findings if f.fingerprint in result.fixes and is_offered(f)]
     unsafe = [finding for finding in chosen if not may_be_written(finding, unsafe=False)]

@@ -15,7 +15,7 @@ from graphdoctor.fixes.verification.passed import passed
 from graphdoctor.fixes.verification.subsets import failing, needed
 from graphdoctor.fixes.verification.trials import Copies, Trial, Trials, break_places, known
 from graphdoctor.model.findings import Finding, Grade
-from graphdoctor.model.labels import label, sets_for_process
+from graphdoctor.model.labels import BREAKS_NEXT, label, sets_for_process
 from graphdoctor.model.runs import Break, Dropped, DynamicRun, Verification
 
 #: Fixes up to which the minimal set is looked for: each takes one compile of the model.
@@ -245,9 +245,9 @@ def _assumed(proved: Sequence[Finding]) -> Iterable[str]:
 def _left_out(reasons: Mapping[Finding, str], overlapping: Sequence[Finding]) -> Iterable[str]:
     """The fixes that were dropped or not tried."""
     for reason in dict.fromkeys(reasons.values()):
-        yield f"Dropped: {', '.join(_place(f) for f, each in reasons.items() if each == reason)}: {reason}."
+        yield f"Dropped: {_places(f for f, each in reasons.items() if each == reason)}: {reason}."
     if overlapping:
-        yield f"Not tried, because they overlap other fixes: {', '.join(map(_place, overlapping))}."
+        yield f"Not tried, because they overlap other fixes: {_places(overlapping)}."
 
 
 def _sufficient(trial: Trial, minimal: Sequence[Finding] | None) -> Iterable[str]:
@@ -268,7 +268,7 @@ def _next_breaks(trial: Trial, before: Sequence[DynamicRun], texts: Mapping[str,
     now = [_line(entry, fixed) for run in trial.runs for entry in run.breaks if entry.owner == "own"]
     lines = [line for line in dict.fromkeys(now) if line and line not in known]
     if lines:
-        yield f"With the fixes, the code breaks next at {' and '.join(f'`{line}`' for line in lines[:_SHOWN])}."
+        yield f"{BREAKS_NEXT}{' and '.join(f'`{line}`' for line in lines[:_SHOWN])}."
 
 
 def _line(entry: Break, texts: Mapping[str, str]) -> str:
@@ -281,6 +281,11 @@ _PASSES = "fullgraph=True passes without a fix."
 
 def _place(finding: Finding) -> str:
     return f"{finding.rule} at {finding.location.path}:{finding.location.line}"
+
+
+def _places(findings: Iterable[Finding]) -> str:
+    """Each place once: several expressions of a line may have the same rule."""
+    return ", ".join(dict.fromkeys(map(_place, findings)))
 
 
 def _plural(number: int, one: str, many: str = "") -> str:

@@ -13,6 +13,7 @@ import pytest
 from graphdoctor.breaks.guards import remove_break
 from graphdoctor.model.consequence import PASSES
 from graphdoctor.model.findings import Diagnosis, Finding, Fix, Location, ScannedFile
+from graphdoctor.model.labels import BREAKS_NEXT
 from graphdoctor.model.runs import Sweep
 from graphdoctor.report.escaping import width
 from graphdoctor.report.text import terminal
@@ -329,6 +330,10 @@ def test_fixes_without_effect_and_findings_that_the_run_does_not_judge_are_calle
     found = tuple(replace(rich.findings[0], status=status) for status in statuses)
     shown = " ".join(terminal.render(replace(rich, findings=found, verification=same)).split())
     assert "Tried, without effect: with 1 fix applied to a copy" in shown and "Verified" not in shown
+    # A fix that removes its break is not without effect where the one behind it counts in its place.
+    others = replace(same, detail=f"{BREAKS_NEXT}`x.item()`.")
+    hid = " ".join(terminal.render(replace(rich, findings=found, verification=others)).split())
+    assert "Tried, and other breaks come next: with 1 fix applied to a copy" in hid and "without effect:" not in hid
     # What may change behaviour is tried, and not verified.
     assert rich.findings[0].fix is not None
     unsafe = replace(rich.findings[0], fix=replace(rich.findings[0].fix, safety="unsafe"))
