@@ -100,7 +100,8 @@ def _by_library_function(
         return tuple(recompile for _, recompile in found)
     kept: dict[Code | int, list[Recompile]] = {}
     for number, (code, recompile) in enumerate(found):
-        kept.setdefault(code if places.kind(code.path) == "third-party" else number, []).append(recompile)
+        is_librarys = places.kind(code.path) == "third-party" and recompile.path == places.show(code.path)
+        kept.setdefault(code if is_librarys else number, []).append(recompile)
     return tuple(_together(code, every) if isinstance(code, Code) else every[0] for code, every in kept.items())
 
 
@@ -130,11 +131,10 @@ def _is_users(code: Code, places: Places) -> bool:
 
 def _recompile(failed: Recompiled, cause: Cause) -> Recompile:
     guard, code, places = cause.guard, cause.code, cause.above.places
-    # A frame of torch, such as the one around a layer of torch, says nothing: the line that asked for the value does,
-    # or the call that was compiled again.
-    called = None
-    if not _is_users(code, places):
-        called = _asked_at(guard, cause.above.process.traced or {}, places) or places.innermost(failed.above)
+    # A frame around the user's code says nothing: the line that asked for the value does, and where the frame is one
+    # of torch, such as that of a layer, the call that was compiled again.
+    asked = _asked_at(guard, cause.above.process.traced or {}, places) if places.kind(code.path) != "own" else None
+    called = asked or (None if _is_users(code, places) else places.innermost(failed.above))
     # Names like ___stack0 are Dynamo's, for what a graph break left on the stack.
     named = guard.name is not None and guard.kind not in _NO_INPUT and not guard.name.startswith(("_", "self."))
     return Recompile(

@@ -60,9 +60,10 @@ def test_a_layer_of_torch_is_compiled_again_at_the_users_call(traces: Traces) ->
     assert (found.path, found.line, found.input) == ("/job/train.py", 19, "args[0]")
 
 
-def test_a_decorated_function_is_compiled_again_at_the_line_that_asked_for_the_value(traces: Traces) -> None:
-    """The frame is torch's wrapper, the guard has the end of the path, and the recorder noted whose lines were traced."""
-    wrapper = ("/opt/env/lib/python3.12/site-packages/torch/_dynamo/external_utils.py", 67, "inner")
+@pytest.mark.parametrize("file", ["torch/_dynamo/external_utils.py", "accelerate/utils/operations.py"])
+def test_a_wrapped_function_is_compiled_again_at_the_line_that_asked_for_the_value(traces: Traces, file: str) -> None:
+    """The frame is a library's, the guard has the end of the path, and the recorder noted whose lines were traced."""
+    wrapper = (f"/opt/env/lib/python3.12/site-packages/{file}", 67, "inner")
     guard = "0/0: args[1] == 4                         # if i > 0:  # ob/sampler.py:12 in step"
     called = traces.artifact("graphdoctor_called_by", json.dumps([["/job/train.py", 21]]), 0, 0)
     lines = json.dumps({"/job/sampler.py": [11, 12], "/other/sampler.py": [12]})
@@ -277,6 +278,22 @@ def test_what_is_compiled_alone_behind_a_break_differs_from_call_to_call(
     traces.write(0, traces.start(0, 0, *caller) + broken + inner + again, traces.start(1, 1, *layer))
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert (found.remedy or "").startswith(advice) and bool(found.remedy) is bool(advice)
+
+
+def test_a_break_in_an_installed_package_is_named_without_its_folder(traces: Traces) -> None:
+    file = "/opt/env/lib/python3.12/site-packages/checks/run.py"
+    caller, layer = (file, 66, "forward"), (file, 39, "forward")
+    broken = traces.graph_break(file, 42).replace(
+        f'  File "{file}", line 42'.encode(),
+        f'  File "{file}", line 66, in forward\n\t  File "{file}", line 42'.encode(),
+    )
+    inner = traces.start(1, 0, *layer, callers=((66, "forward"),))
+    again = traces.artifact(
+        "recompile_reasons", "1/0: tensor 'x' requires_grad mismatch. expected requires_grad=0", 1, 1
+    )
+    traces.write(0, traces.start(0, 0, *caller) + broken + inner + again, traces.start(1, 1, *layer))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.remedy or "").startswith("remove the graph break at checks/run.py:42: ")
 
 
 @pytest.mark.parametrize(
