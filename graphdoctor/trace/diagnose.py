@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -22,7 +23,7 @@ from graphdoctor.trace.cache_misses import cache_misses
 from graphdoctor.trace.files import NoTrace, find
 from graphdoctor.trace.joined import joined, own_files, static_scan, taken_part, without_source
 from graphdoctor.trace.notes import FrameTime, frame_times, notes, read_files
-from graphdoctor.trace.process import Process
+from graphdoctor.trace.process import Code, Line, Process
 from graphdoctor.trace.ranks import Ran, grouped, ran, together, uneven_breaks
 from graphdoctor.trace.reading import read_processes
 from graphdoctor.trace.uneven import with_rank_difference
@@ -147,12 +148,15 @@ def _names(processes: Sequence[Process], sources: Sources, places: JobPlaces) ->
     """The functions that were compiled, named by the source: ``Net.forward``; those of torch with the user's calls."""
     codes = {(code.path, code.line) for process in processes for code in process.costs}
     named = {(path, line): function_at(sources.text(path), line) for path, line in codes}
+    callers: defaultdict[Code, set[Line]] = defaultdict(set)
     for process in processes:
-        for code, callers in process.callers.items():
-            calls = sorted(f"{places.show(path)}:{line}" for path, line in callers if places.kind(path) == "own")
-            if places.kind(code.path) == "torch" and 0 < len(calls) <= _CALLS:
-                name = named.get((code.path, code.line)) or code.name
-                named[code.path, code.line] = f"{name} (called at {' and '.join(calls)})"
+        for code, lines in process.callers.items():
+            callers[code] |= lines if places.kind(code.path) == "torch" else set()
+    for code, lines in callers.items():
+        calls = [f"{places.show(path)}:{line}" for path, line in sorted(lines) if places.kind(path) == "own"]
+        if 0 < len(calls) <= _CALLS:
+            name = named.get((code.path, code.line)) or code.name
+            named[code.path, code.line] = f"{name} (called at {' and '.join(calls)})"
     return {code: name for code, name in named.items() if name}
 
 

@@ -67,15 +67,21 @@ def test_a_wrapped_function_is_compiled_again_at_the_line_that_asked_for_the_val
     guard = "0/0: args[1] == 4                         # if i > 0:  # ob/sampler.py:12 in step"
     called = traces.artifact("graphdoctor_called_by", json.dumps([["/job/train.py", 21]]), 0, 0)
     lines = json.dumps({"/job/sampler.py": [11, 12], "/other/sampler.py": [12]})
-    traces.write(
-        0,
-        traces.start(0, 0, *wrapper) + called,
-        traces.artifact("recompile_reasons", guard, 0, 1) + traces.start(0, 1, *wrapper),
-        traces.artifact("graphdoctor_traced_lines", lines),
-    )
+    took = {"entire_frame_compile_time_s": 1.0}
+    for rank in (0, 1):
+        traces.write(
+            rank,
+            traces.start(0, 0, *wrapper) + called,
+            traces.record("compilation_metrics", took, frame_id=0, frame_compile_id=0, attempt=0),
+            traces.artifact("recompile_reasons", guard, 0, 1) + traces.start(0, 1, *wrapper),
+            traces.artifact("graphdoctor_traced_lines", lines),
+        )
     diagnosis = diagnose(traces.folder)
     ((found,),) = [run.recompiles for run in diagnosis.dynamic or ()]
     assert (found.path, found.line, found.input) == ("/job/sampler.py", 12, "args[1]")
+    # The compile time of torch's wrapper names what it is around.
+    [time] = [note for note in diagnosis.notes if note.startswith("compile time of ")]
+    assert time.count("called at /job/train.py:21") == file.startswith("torch/")
 
 
 def _recompiled(traces: Traces, attempt: int, reason: str, *code: Any, frame: int = 0) -> bytes:

@@ -99,7 +99,7 @@ _QUIET = ("logging", "math", "os", "pdb", "sys", "time", "traceback", "warnings"
 
 
 def _is_quiet(imported: cst.ImportAlias, body: cst.BaseSuite, editor: Editor) -> bool:
-    """``import warnings`` where it is used: importing the module changes nothing else, and its name is one of the block."""
+    """``import warnings`` where it is used: of a module that changes nothing else, and under a name of the block."""
     name = imported.evaluated_alias or imported.evaluated_name
     return imported.evaluated_name in _QUIET and branch_arms.is_helper(name, body, editor)
 
