@@ -351,9 +351,9 @@ def through_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
     more = ["--unsafe-fixes"] if unsafe else []
     if saved:
         return "; ".join(shlex.join(["graphdoctor", "fix", *more, sample]) for sample in diagnosis.samples or [saved])
-    # What follows the script is the program's, so the first one is meant.
+    # What follows the script or the module is the program's, so the first one is meant.
     rest = words[2:]
-    script = next((number for number, word in enumerate(rest) if word.endswith(".py")), 0)
+    script = next((number for number, word in enumerate(rest) if word == "-m" or word.endswith(".py")), 0)
     options = [word for word in _without_outputs(rest[:script]) if word != "--verify"]
     return shlex.join(["graphdoctor", "run", "--fix", *more, *options, *rest[script:]])
 

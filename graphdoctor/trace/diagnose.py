@@ -28,7 +28,9 @@ from graphdoctor.trace.ranks import Ran, grouped, ran, together, uneven_breaks
 from graphdoctor.trace.reading import read_processes
 from graphdoctor.trace.uneven import with_rank_difference
 
-#: Calls of a function of torch that are named with it.
+#: Where torch's functions are that stand around the user's, such as a decorated one.
+_WRAPPERS = "torch/_dynamo/external_utils.py"
+#: Calls of such a function that are named with it.
 _CALLS = 2
 
 
@@ -145,13 +147,13 @@ def _findings(
 
 
 def _names(processes: Sequence[Process], sources: Sources, places: JobPlaces) -> dict[tuple[str, int], str]:
-    """The functions that were compiled, named by the source: ``Net.forward``; those of torch with the user's calls."""
+    """The functions that were compiled, named by the source: ``Net.forward``; torch's wrappers with the user's calls."""
     codes = {(code.path, code.line) for process in processes for code in process.costs}
     named = {(path, line): function_at(sources.text(path), line) for path, line in codes}
     callers: defaultdict[Code, set[Line]] = defaultdict(set)
     for process in processes:
         for code, lines in process.callers.items():
-            callers[code] |= lines if places.kind(code.path) == "torch" else set()
+            callers[code] |= lines if code.path.replace("\\", "/").endswith(_WRAPPERS) else set()
     for code, lines in callers.items():
         calls = [f"{places.show(path)}:{line}" for path, line in sorted(lines) if places.kind(path) == "own"]
         if 0 < len(calls) <= _CALLS:

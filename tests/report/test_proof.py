@@ -169,6 +169,8 @@ def test_what_a_run_has_not_tried_is_proved_by_another_run(rich: Diagnosis) -> N
         "A run proves them on the calls of the program, and writes the safe ones and those that are verified then.",
         "",
     )
+    module = safe_fixes(replace(ran, command="graphdoctor run --verbose --output r.txt -m pkg.train --output x"))
+    assert module is not None and module.command == "graphdoctor run --fix -m pkg.train --output x"
     alone = safe_fixes(replace(ran, findings=(unsafe,)))
     assert alone is not None and alone.title == "1 automatic fix, not tried yet"
     only_safe = safe_fixes(replace(ran, findings=(safe,)))
