@@ -147,7 +147,7 @@ def _findings(
 
 
 def _names(processes: Sequence[Process], sources: Sources, places: JobPlaces) -> dict[tuple[str, int], str]:
-    """The functions that were compiled, named by the source: ``Net.forward``; torch's wrappers with the user's calls."""
+    """The functions that were compiled, named by the source: ``Net.forward``; torch's wrappers with their calls."""
     codes = {(code.path, code.line) for process in processes for code in process.costs}
     named = {(path, line): function_at(sources.text(path), line) for path, line in codes}
     callers: defaultdict[Code, set[Line]] = defaultdict(set)

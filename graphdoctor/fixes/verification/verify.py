@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.verification import grading
 from graphdoctor.fixes.verification.at_fault import changing_alone, in_order, right_together, why_left_out
+from graphdoctor.fixes.verification.constructors import of_constructor, unbuilt
 from graphdoctor.fixes.verification.passed import passed
 from graphdoctor.fixes.verification.subsets import failing, needed
 from graphdoctor.fixes.verification.trials import Copies, Trial, Trials, break_places, known
@@ -41,13 +42,17 @@ def verify(
     copies: Copies,
     each: bool = True,
     seconds: float = 120.0,
+    constructs: bool = True,
 ) -> Verified | None:
     """Run the code with all fixes, safe or not; with ``each`` also with each one alone and those that fullgraph needs.
 
     Fixes that change results or leave their break in place are dropped. ``texts`` holds the sources by path. After
     ``seconds`` no further set is tried. None when there is no fix to try.
+
+    Where the runs do not construct the objects, because a saved call brings them, fixes of constructors prove nothing.
     """
-    chosen, overlapping = select_fixes(findings, unsafe=True, owner=None)
+    apart = () if constructs else tuple(finding for finding in findings if of_constructor(finding, texts))
+    chosen, overlapping = select_fixes([f for f in findings if f not in apart], unsafe=True, owner=None)
     if not chosen:
         return None
     trials = Trials(texts, copies, each, seconds)
@@ -63,7 +68,7 @@ def verify(
     minimal = _minimal(trial, trials) if each else None
     changing = changing_alone(trial, trials)
     results = grading.Results(trial, trials, before, reasons, changing, minimal)
-    graded = (grading.finding(f, results) for f in findings)
+    graded = (unbuilt(f) if f in apart else grading.finding(f, results) for f in findings)
     proved = _together(tuple(graded), trials)
     rest = [*_assumed(proved), *_left_out(reasons, overlapping), *_sufficient(trial, minimal)]
     grade = _grade(trial)
