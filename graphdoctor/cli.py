@@ -57,6 +57,15 @@ class _Commands(click.Group):
         )
 
 
+def _in_one_line(error: click.UsageError, arguments: list[str]) -> str:
+    """What click says is wrong, without the usage that it would print above, and where the options are described."""
+    message = error.format_message()
+    message = f"{message[:1].lower()}{message[1:].rstrip('.')}"
+    command = " ".join(["graphdoctor", *(word for word in arguments[:1] if word in COMMANDS)])
+    # What has a hint of its own needs no other.
+    return message if ";" in message else f"{message}; `{command} --help` has all options"
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """The entry point. Ends the process with 0 (clean), 1 (findings), 2 (usage or internal error) or 130 (Ctrl-C)."""
     for stream in (sys.stdout, sys.stderr):
@@ -72,6 +81,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             code = cli.main(args=arguments, prog_name="graphdoctor", standalone_mode=False)
     except click.Abort:
         code = INTERRUPTED
+    except click.UsageError as error:
+        code = complain(_in_one_line(error, sys.argv[1:] if arguments is None else arguments))
     except click.ClickException as error:
         error.show()
         code = error.exit_code

@@ -2,7 +2,8 @@
 
 What: `torch.compile(model)` as a statement of its own, or a function that binds the result to a name of its own which
 nothing reads after that: `for layer in model.layers: layer = torch.compile(layer)`. Or a trainer that was made with the
-model before and goes on with it, while nothing calls the compiled one.
+model before and goes on with it, while nothing calls the compiled one. Or a name for what `model.compile()` gives, which
+is None.
 
 Why: `torch.compile` returns a compiled wrapper and leaves its argument as it is. The program goes on with the
 uncompiled model, without any message.
@@ -198,6 +199,8 @@ def f(x):
 
 
 def check_compile(event: Compile) -> Hit | None:
+    if event.form == "method":
+        return _none_bound(event)
     if event.form != "call":
         return None
     if not event.used:
@@ -222,6 +225,19 @@ def check_compile(event: Compile) -> Hit | None:
         f"nothing reads `{name}` after {code(event)}, so nothing is compiled",
         "return the result, store it where the model is kept, or compile in place with `model.compile()`",
         "likely",
+    )
+
+
+def _none_bound(event: Compile) -> Hit | None:
+    """``model = model.compile()`` binds None: the method compiles in place, and returns nothing."""
+    statement = event.site.statement
+    bodies = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    if not any(isinstance(each, (cst.Assign, cst.AnnAssign)) and each.value is event.node for each in bodies):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} compiles in place and gives None, which is what the name is bound to",
+        "write `model.compile()` as a statement of its own, and go on with `model`",
     )
 
 

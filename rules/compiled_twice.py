@@ -14,6 +14,8 @@ Fix: Keep one of the two.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
@@ -27,6 +29,7 @@ from graphdoctor.static.usage.events import (
     same_run,
     target,
 )
+from graphdoctor.syntax.walk import find
 
 from ._shared import code
 
@@ -250,5 +253,14 @@ def _rebound(event: Use, tracked: TrackedObject) -> bool:
     made = tracked.maker.loops if tracked.maker is not None else None
     if made is None or len(made) >= len(step.loops):
         return False
-    names = [t.target for s in statement.body if isinstance(s, cst.Assign) for t in s.targets]
-    return any(isinstance(n, cst.Name) and n.deep_equals(tracked.node) for n in names)
+    targets = [t for s in statement.body if isinstance(s, cst.Assign) for t in s.targets]
+    names = [t.target for t in targets if isinstance(t.target, cst.Name) and t.target.deep_equals(tracked.node)]
+    return bool(names) and not _binds_otherwise(step.loops[-1], names[0].value, targets)
+
+
+def _binds_otherwise(loop: cst.For | cst.While, name: str, targets: Sequence[cst.AssignTarget]) -> bool:
+    """Whether ``loop`` binds ``name`` elsewhere than in ``targets``, so that each round has another object."""
+    bound = [loop.target] if isinstance(loop, cst.For) else []
+    bound += [node.target for node in find(loop.body, cst.AssignTarget) if not any(node is each for each in targets)]
+    bound += [inner.target for inner in find(loop.body, cst.For)]
+    return any(found.value == name for target in bound for found in find(target, cst.Name))

@@ -13,6 +13,8 @@ Label = Literal["safe", "verified", "unsafe", "refused", "manual"]
 
 #: How a note begins that says why no run verified the fixes.
 NOT_VERIFIED = "fixes not verified: "
+#: How a sentence on the lines begins that break where the fixes removed the breaks before them.
+BREAKS_NEXT = "With the fixes, the code breaks next at "
 
 
 def label(fix: Fix) -> Label:

@@ -26,6 +26,7 @@ from graphdoctor.trace.reading import read_processes
 #: Wrong uses that are named where nothing was compiled.
 _MOST_USES = 3
 _EXPORTS = "it exports, which is not recorded; `graphdoctor scan FILE --export`, with a sample, says where that fails"
+_OVERWRITTEN = "the error is about memory of a CUDA graph, which the next call overwrites"
 _ASK = "--compile auto compiles its outermost modules, with nothing changed in the program"
 
 
@@ -137,7 +138,8 @@ def _how_it_ended(name: str, ended: Ended, busy: Sequence[Process], missing: Seq
         yield f"{name} {how}; this is what it had compiled by then"
         remedy = remedy_of_error(str(raised.get("message"))) if raised is not None else ""
         if remedy:
-            yield f"the error is about memory of a CUDA graph, which the next call overwrites: {remedy}"
+            about = _OVERWRITTEN if "CUDAGraphs" in str(raised and raised.get("message")) else "what helps"
+            yield f"{about}: {remedy}"
     if missing:
         yield f"ranks that had not ended when this was written: {', '.join(map(str, missing))}"
 

@@ -80,7 +80,8 @@ def write_samples(
         notes.append(f"saved: the first call of {name} in {file}; `graphdoctor scan {file}` runs it")
     if not saved and not notes:
         notes.append("nothing was saved: what torch.compile gave was not called itself")
-    return tuple(saved), tuple(notes)
+    # Layers of one class that fail for one reason are told once.
+    return tuple(saved), tuple(dict.fromkeys(notes))
 
 
 def _text(file: Path, name: str, note: Mapping[str, Any], program: Mapping[str, Any]) -> str:

@@ -59,7 +59,9 @@ def verified(
                     continue
                 here = runs.without_others(call, _as_in(call.runs, diagnosis.findings))
                 copies = Copies(call.request, sources.files, progress, server)
-                if result := verify(here, sources.texts, call.runs, copies, each=False, seconds=timeout):
+                if result := verify(
+                    here, sources.texts, call.runs, copies, each=False, seconds=timeout, constructs=False
+                ):
                     broke = frozenset(finding.fingerprint for finding in here if _broke(finding))
                     proofs.append(OnCall(call.saved, result, broke, tuple(call.runs)))
         except runner.NotStarted as error:

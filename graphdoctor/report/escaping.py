@@ -18,6 +18,8 @@ from graphdoctor.source.text import split_lines
 
 #: A report shows at most this many characters of one line; the JSON has all of them.
 LINE_LIMIT = 1000
+#: Characters more than that which are shown all the same: to say how many are left out takes as many.
+_NOT_WORTH_IT = 40
 
 #: C0 and C1 controls but newline and tab, zero-width and bidirectional controls, byte order mark, surrogates, tags.
 _HIDDEN = re.compile(
@@ -68,7 +70,7 @@ def _printable(value: T) -> T:
 
 
 def _shorten(line: str) -> str:
-    if len(line) <= LINE_LIMIT:
+    if len(line) <= LINE_LIMIT + _NOT_WORTH_IT:
         return line
     return f"{line[:LINE_LIMIT]}… ({len(line) - LINE_LIMIT} more characters)"
 

@@ -12,6 +12,8 @@ from graphdoctor.breaks.guards import comes_of_break, is_left_by_break
 from graphdoctor.diagnosis.roots import follows
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import (
+    BREAKS_NEXT,
+    NOT_VERIFIED,
     is_offered,
     label,
     may_be_written,
@@ -56,6 +58,8 @@ _ALONE = (
 _NAMED = 4
 #: Places that an effect is shown with.
 _PLACES = 5
+#: What ``graphdoctor run --fix`` does.
+_PROVES = "A run proves them on the calls of the program, and writes the safe ones and those that are verified then."
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     counts += f", fullgraph=True {after['fullgraph=True']}"
     if not helps(diagnosis):
         title = f"{fixes} {'leaves' if len(result.fixes) == 1 else 'leave'} no fewer graph breaks: {counts}"
+        title += "; those that are gone had hidden others" if BREAKS_NEXT in result.detail else ""
         return Proof(title, {}, False, wording.verification_detail(result), "", "")
     chosen = [f for f in diagnosis.findings if f.fingerprint in result.fixes and is_offered(f)]
     unsafe = [finding for finding in chosen if not may_be_written(finding, unsafe=False)]
@@ -196,6 +201,10 @@ def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
         return None
     fixes = [finding for finding in diagnosis.findings if is_offered(finding)]
     safe = [finding for finding in fixes if may_be_written(finding, unsafe=False)]
+    if run_would_prove(diagnosis):
+        which = f" ({len(safe):,} safe)" if safe else ""
+        title = f"{plural(len(fixes), 'automatic fix', 'automatic fixes')}{which}, not tried yet"
+        return Proof(title, {}, False, "", through_sample(diagnosis, unsafe=False), "", _PROVES, _effects(fixes))
     if not safe:
         return None
     one = len(safe) == 1
@@ -205,6 +214,18 @@ def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
     title = f"{which} {'is' if one else 'are'} safe: {'it changes' if one else 'they change'} nothing in eager"
     tried = replace(diagnosis, verification=None, findings=tuple(safe))
     return Proof(title, {}, False, "", command(tried), "", effects=_effects(safe), leaves=_without(safe, diagnosis))
+
+
+def is_untried_run(diagnosis: Diagnosis) -> bool:
+    """Whether this is the report of a program's run that tried no fix."""
+    tried = diagnosis.verification is not None or any(note.startswith(NOT_VERIFIED) for note in diagnosis.notes)
+    return wording.command(diagnosis) == "run" and not tried
+
+
+def run_would_prove(diagnosis: Diagnosis) -> bool:
+    """Whether a program's run tried no fix, and offers some that only a run can prove."""
+    unsafe = (not may_be_written(f, unsafe=False) for f in diagnosis.findings if is_offered(f))
+    return is_untried_run(diagnosis) and any(unsafe)
 
 
 def _without(safe: Sequence[Finding], diagnosis: Diagnosis) -> str:
@@ -330,9 +351,9 @@ def through_sample(diagnosis: Diagnosis, unsafe: bool) -> str:
     more = ["--unsafe-fixes"] if unsafe else []
     if saved:
         return "; ".join(shlex.join(["graphdoctor", "fix", *more, sample]) for sample in diagnosis.samples or [saved])
-    # What follows the script is the program's, so the first one is meant.
+    # What follows the script or the module is the program's, so the first one is meant.
     rest = words[2:]
-    script = next((number for number, word in enumerate(rest) if word.endswith(".py")), 0)
+    script = next((number for number, word in enumerate(rest) if word == "-m" or word.endswith(".py")), 0)
     options = [word for word in _without_outputs(rest[:script]) if word != "--verify"]
     return shlex.join(["graphdoctor", "run", "--fix", *more, *options, *rest[script:]])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -22,10 +23,15 @@ from graphdoctor.trace.cache_misses import cache_misses
 from graphdoctor.trace.files import NoTrace, find
 from graphdoctor.trace.joined import joined, own_files, static_scan, taken_part, without_source
 from graphdoctor.trace.notes import FrameTime, frame_times, notes, read_files
-from graphdoctor.trace.process import Process
+from graphdoctor.trace.process import Code, Line, Process
 from graphdoctor.trace.ranks import Ran, grouped, ran, together, uneven_breaks
 from graphdoctor.trace.reading import read_processes
 from graphdoctor.trace.uneven import with_rank_difference
+
+#: Where torch's functions are that stand around the user's, such as a decorated one.
+_WRAPPERS = "torch/_dynamo/external_utils.py"
+#: Calls of such a function that are named with it.
+_CALLS = 2
 
 
 def diagnose(
@@ -94,7 +100,7 @@ def diagnosed(
             # A break shows what the source alone does not: that the result of a library call is a tensor.
             static = static_scan(own, replace(options, facts=facts))
     found = without_source(runs, options) if static is None else joined(static, runs, texts)
-    names = _names(processes, sources)
+    names = _names(processes, sources, places)
     found = (*found, *cache_misses(processes, before, places, names))
     findings = _findings(found, every, places, sources)
     files = static.diagnosis.files if static is not None else traces
@@ -140,10 +146,19 @@ def _findings(
     return rank(with_fingerprints(shown, lines))
 
 
-def _names(processes: Iterable[Process], sources: Sources) -> dict[tuple[str, int], str]:
-    """The functions that were compiled, named by the source: ``Net.forward``."""
+def _names(processes: Sequence[Process], sources: Sources, places: JobPlaces) -> dict[tuple[str, int], str]:
+    """The functions that were compiled, named by the source: ``Net.forward``; torch's wrappers with their calls."""
     codes = {(code.path, code.line) for process in processes for code in process.costs}
     named = {(path, line): function_at(sources.text(path), line) for path, line in codes}
+    callers: defaultdict[Code, set[Line]] = defaultdict(set)
+    for process in processes:
+        for code, lines in process.callers.items():
+            callers[code] |= lines if code.path.replace("\\", "/").endswith(_WRAPPERS) else set()
+    for code, lines in callers.items():
+        calls = [f"{places.show(path)}:{line}" for path, line in sorted(lines) if places.kind(path) == "own"]
+        if 0 < len(calls) <= _CALLS:
+            name = named.get((code.path, code.line)) or code.name
+            named[code.path, code.line] = f"{name} (called at {' and '.join(calls)})"
     return {code: name for code, name in named.items() if name}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphdoctor.breaks.grouping import dropped
-from graphdoctor.breaks.locations import Places, function_at
+from graphdoctor.breaks.locations import Places, function_at, without_site
 from graphdoctor.trace.process import Code, Line, Process
 
 
@@ -26,7 +26,7 @@ class BreaksAbove:
         calls = (broken[call] for call in callers if call in broken and self._is_users(broken[call]))
         at = next(calls, None) or self._of_dropped(callers)
         found = self.places.innermost(at) if at else None
-        return None if found is None else f"{self.places.show(found[0])}:{found[1]}"
+        return None if found is None else f"{without_site(self.places.show(found[0]))}:{found[1]}"
 
     def _is_users(self, stack: Sequence[Line]) -> bool:
         """Whether what broke is not torch's own. What Python's own modules break at, who calls them does."""

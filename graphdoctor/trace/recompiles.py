@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from graphdoctor.breaks import guards
@@ -100,7 +100,8 @@ def _by_library_function(
         return tuple(recompile for _, recompile in found)
     kept: dict[Code | int, list[Recompile]] = {}
     for number, (code, recompile) in enumerate(found):
-        kept.setdefault(code if places.kind(code.path) == "third-party" else number, []).append(recompile)
+        is_librarys = places.kind(code.path) == "third-party" and recompile.path == places.show(code.path)
+        kept.setdefault(code if is_librarys else number, []).append(recompile)
     return tuple(_together(code, every) if isinstance(code, Code) else every[0] for code, every in kept.items())
 
 
@@ -130,8 +131,10 @@ def _is_users(code: Code, places: Places) -> bool:
 
 def _recompile(failed: Recompiled, cause: Cause) -> Recompile:
     guard, code, places = cause.guard, cause.code, cause.above.places
-    # A frame of torch, such as the one around a layer of torch, says nothing: the call that was compiled again does.
-    called = None if _is_users(code, places) else places.innermost(failed.above)
+    # A frame around the user's code says nothing: the line that asked for the value does, and where the frame is one
+    # of torch, such as that of a layer, the call that was compiled again.
+    asked = _asked_at(guard, cause.above.process.traced or {}, places) if places.kind(code.path) != "own" else None
+    called = asked or (None if _is_users(code, places) else places.innermost(failed.above))
     # Names like ___stack0 are Dynamo's, for what a graph break left on the stack.
     named = guard.name is not None and guard.kind not in _NO_INPUT and not guard.name.startswith(("_", "self."))
     return Recompile(
@@ -150,3 +153,11 @@ def _recompile(failed: Recompiled, cause: Cause) -> Recompile:
         caused=cause.caused,
         later_calls=0 if cause.differs_by_layer else None,
     )
+
+
+def _asked_at(guard: guards.Guard, traced: Mapping[str, set[int]], places: Places) -> tuple[str, int] | None:
+    """The line of the user's that set up ``guard``, where one file only of those ``traced`` fits its shortened path."""
+    if guard.path is None or guard.line is None:
+        return None
+    fits = [path for path, lines in traced.items() if guard.line in lines and path.endswith(guard.path)]
+    return (fits[0], guard.line) if len(fits) == 1 and places.kind(fits[0]) == "own" else None

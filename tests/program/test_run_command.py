@@ -45,6 +45,8 @@ for _ in range(4):
 CONDITION, PRINT = 12, 14
 #: How an error about outputs that CUDA graphs have overwritten begins.
 OVERWRITTEN = "Error: accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run. Stack trace:"
+#: What jaxtyping says of a call that is right, where Dynamo traces its checks.
+WRONG_TYPE = "Type-check error whilst checking the parameters of Net.forward."
 #: The program as it sees itself.
 SHOWS_ITSELF = """\
 import json, os, sys
@@ -356,6 +358,11 @@ def test_sitecustomize_of_the_user_runs_too(graphdoctor: Command, tmp_path: Path
             1,
             "train.py raised RuntimeError: the backend raised: no memory",
         ),
+        (
+            f"raise TypeError('{WRONG_TYPE}')",
+            1,
+            f"train.py raised TypeError: {WRONG_TYPE}",
+        ),
         ("os._exit(3)", 3, "train.py ended with exit code 3"),
     ],
 )
@@ -374,6 +381,7 @@ def test_report_comes_however_the_program_ends(
     assert report["notes"][0] == f"{words}; this is what it had compiled by then"
     about_cuda_graphs = "the error is about memory of a CUDA graph, which the next call overwrites: keep `.clone()`"
     assert report["notes"][1].startswith(about_cuda_graphs) is (OVERWRITTEN in end)
+    assert report["notes"][1].startswith("what helps: take the type checker off") is (WRONG_TYPE in end)
 
 
 def test_signal_to_graphdoctor_is_the_programs(tmp_path: Path, root: Path) -> None:

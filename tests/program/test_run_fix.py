@@ -131,3 +131,41 @@ def test_options_that_do_not_fit_end_it_before_the_program_runs(
     done = graphdoctor("run", *options, "train.py", "0.1", cwd=project)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(f"graphdoctor: {text}") and done.stderr.count("\n") == 1
+
+
+#: What the constructor sets, other code of the program reads.
+COUNTS = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.seen = 0
+
+    def forward(self, x):
+        self.seen += x.shape[0]
+        x = self.linear(x)
+        print("forward")
+        return x.relu()
+
+model = Net()
+net = torch.compile(model, backend="eager")
+for _ in range(3):
+    net(torch.rand(2, 4))
+print("seen", model.seen)
+"""
+
+
+def test_a_constructor_that_the_saved_call_does_not_run_is_not_verified(graphdoctor: Command, tmp_path: Path) -> None:
+    """The counter as a buffer: in the saved call it is the number that it was, so nothing of the fix was tried."""
+    (tmp_path / "train.py").write_text(COUNTS)
+    done = graphdoctor("run", "--fix", "--save-sample", "first.py", "train.py", cwd=tmp_path)
+    words = " ".join(done.stderr.split())
+    assert "the saved call has its objects as they were, so it does not run the constructor" in words, done.stderr
+    assert "fixed: train.py (1 fix written)" in words
+    fixed = (tmp_path / "train.py").read_text()
+    assert "self.seen = 0" in fixed and "is_compiling()" in fixed
+    done = graphdoctor("fix", "first.py", cwd=tmp_path)
+    assert "self.seen = 0" in (tmp_path / "train.py").read_text(), done.stdout

@@ -11,8 +11,10 @@ from graphdoctor.fixes.verification.verify import Verified
 from graphdoctor.model.findings import Finding, Fix, Location
 from graphdoctor.model.labels import Label, label
 from graphdoctor.model.runs import Dropped, Numerics, Verification
-from graphdoctor.program.samples import Saved
+from graphdoctor.program.samples import Saved, write_samples
 from graphdoctor.program.several_calls import OnCall, graded, together
+from graphdoctor.trace.files import TraceFile
+from graphdoctor.trace.process import Process
 
 FOUND = Finding(
     "GD201",
@@ -92,3 +94,14 @@ def test_what_passes_in_one_call_and_breaks_in_another_is_not_passed() -> None:
     passing = replace(first, result=replace(first.result, passed=frozenset({found.fingerprint})))
     assert together([passing, second]).passed == {found.fingerprint}
     assert together([passing, replace(second, broke=frozenset({found.fingerprint}))]).passed == frozenset()
+
+
+def test_layers_that_cannot_be_saved_for_one_reason_are_told_once(tmp_path: Path) -> None:
+    process = Process(TraceFile(tmp_path / "trace.log", 0), 0)
+    process.notes = {
+        "graphdoctor_program": [{"main": str(tmp_path / "train.py")}],
+        "graphdoctor_sample": [{"name": "Block", "problem": "no"}] * 3 + [{"name": "Head", "problem": "no"}],
+    }
+    saved, notes = write_samples(tmp_path / "first.py", tmp_path, [process])
+    assert not saved
+    assert notes == ("the call of Block was not saved: no", "the call of Head was not saved: no")

@@ -57,3 +57,9 @@ def test_printable_keeps_what_is_harmless(rich: Diagnosis) -> None:
 def test_line_ends_of_source_are_shown_as_line_ends(rich: Diagnosis) -> None:
     shown = printable(replace(rich, texts={"m.py": "a = 1\r\nb = '\x1b'\rc = 3\n"}))
     assert shown.texts == {"m.py": "a = 1\nb = '\\x1b'\nc = 3\n"}
+
+
+def test_a_line_is_not_cut_for_what_the_cut_would_take_to_say(rich: Diagnosis) -> None:
+    kept, cut = ("x" * (LINE_LIMIT + more) for more in (20, 60))
+    shown = printable(replace(rich, notes=(kept, cut))).notes
+    assert shown == (kept, f"{'x' * LINE_LIMIT}… (60 more characters)")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.findings import Diagnosis, Fix
 from graphdoctor.report.html import page
 from graphdoctor.report.proof import Effect, command, proof, safe_fixes
 from tests.page_counts import text
@@ -153,3 +153,25 @@ def test_an_advice_for_one_cause_of_recompiles_is_none_for_others(rich: Diagnosi
     found = proof(replace(rich, dynamic=(replace(run, recompiles=(*run.recompiles, *others)),)))
     assert found is not None
     assert found.stays == "3 recompile causes stay; for 1 of them: torch._dynamo.mark_dynamic(x, 0)"
+
+
+def test_what_a_run_has_not_tried_is_proved_by_another_run(rich: Diagnosis) -> None:
+    """What is unsafe from the source may be verified by then, so the page does not call only the safe ones fixes."""
+    unsafe, safe = (replace(rich.findings[0], fix=Fix(safety, "Reason.")) for safety in ("unsafe", "safe"))
+    ran = replace(
+        rich, findings=(unsafe, safe), verification=None, command="graphdoctor run --html x.html train.py --n 1"
+    )
+    found = safe_fixes(ran)
+    assert found is not None
+    assert found.title == "2 automatic fixes (1 safe), not tried yet"
+    assert found.command == "graphdoctor run --fix train.py --n 1"
+    assert (found.caution, found.leaves) == (
+        "A run proves them on the calls of the program, and writes the safe ones and those that are verified then.",
+        "",
+    )
+    module = safe_fixes(replace(ran, command="graphdoctor run --verbose --output r.txt -m pkg.train --output x"))
+    assert module is not None and module.command == "graphdoctor run --fix -m pkg.train --output x"
+    alone = safe_fixes(replace(ran, findings=(unsafe,)))
+    assert alone is not None and alone.title == "1 automatic fix, not tried yet"
+    only_safe = safe_fixes(replace(ran, findings=(safe,)))
+    assert only_safe is not None and "scan" in only_safe.command

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,3 +73,48 @@ def test_what_got_the_model_before_goes_on_with_the_plain_one(
     file.write_text(GIVEN.format(before=before, after=after))
     messages = [f.message for f in analyse([(file, "run.py")]).findings if f.rule == "GD601"]
     assert messages == ["`loop` got `model` before `torch.compile(model)`, and nothing calls the compiled one"] * found
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("net = net.compile()", True),
+        ("fast: torch.nn.Module = net.compile(backend='eager')", True),
+        ("net = Net().compile(dynamic=True)", True),
+        ("net.compile()", False),
+        ("net.compile(), net(torch.rand(4))", False),
+        ("fast = net.compile() or net", False),
+        ("net = Loader().compile()", False),
+        ("import re; net = re.compile('a')", False),
+    ],
+)
+def test_the_method_that_compiles_in_place_gives_none(tmp_path: Path, line: str, found: bool) -> None:
+    file = tmp_path / "run.py"
+    file.write_text(NETS + f"{line}\n")
+    rules = [f.rule for f in analyse([(file, "run.py")]).findings]
+    assert ("GD601" in rules) is found, rules
+
+
+NETS = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+class Loader:
+    def compile(self):
+        return Net()
+
+
+net = Net()
+"""
+
+
+def test_it_does_give_none() -> None:
+    import torch
+
+    compiles: Any = torch.nn.Linear(2, 2).compile
+    assert compiles(backend="eager") is None

@@ -60,6 +60,30 @@ def test_a_layer_of_torch_is_compiled_again_at_the_users_call(traces: Traces) ->
     assert (found.path, found.line, found.input) == ("/job/train.py", 19, "args[0]")
 
 
+@pytest.mark.parametrize("file", ["torch/_dynamo/external_utils.py", "accelerate/utils/operations.py"])
+def test_a_wrapped_function_is_compiled_again_at_the_line_that_asked_for_the_value(traces: Traces, file: str) -> None:
+    """The frame is a library's, the guard has the end of the path, and the recorder noted whose lines were traced."""
+    wrapper = (f"/opt/env/lib/python3.12/site-packages/{file}", 67, "inner")
+    guard = "0/0: args[1] == 4                         # if i > 0:  # ob/sampler.py:12 in step"
+    called = traces.artifact("graphdoctor_called_by", json.dumps([["/job/train.py", 21]]), 0, 0)
+    lines = json.dumps({"/job/sampler.py": [11, 12], "/other/sampler.py": [12]})
+    took = {"entire_frame_compile_time_s": 1.0}
+    for rank in (0, 1):
+        traces.write(
+            rank,
+            traces.start(0, 0, *wrapper) + called,
+            traces.record("compilation_metrics", took, frame_id=0, frame_compile_id=0, attempt=0),
+            traces.artifact("recompile_reasons", guard, 0, 1) + traces.start(0, 1, *wrapper),
+            traces.artifact("graphdoctor_traced_lines", lines),
+        )
+    diagnosis = diagnose(traces.folder)
+    ((found,),) = [run.recompiles for run in diagnosis.dynamic or ()]
+    assert (found.path, found.line, found.input) == ("/job/sampler.py", 12, "args[1]")
+    # The compile time of torch's wrapper names what it is around.
+    [time] = [note for note in diagnosis.notes if note.startswith("compile time of ")]
+    assert time.count("called at /job/train.py:21") == file.startswith("torch/")
+
+
 def _recompiled(traces: Traces, attempt: int, reason: str, *code: Any, frame: int = 0) -> bytes:
     again = traces.artifact("recompile_reasons", f"{frame}/{attempt - 1}: {reason}", frame, attempt)
     return again + traces.start(frame, attempt, *code)
@@ -260,6 +284,22 @@ def test_what_is_compiled_alone_behind_a_break_differs_from_call_to_call(
     traces.write(0, traces.start(0, 0, *caller) + broken + inner + again, traces.start(1, 1, *layer))
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert (found.remedy or "").startswith(advice) and bool(found.remedy) is bool(advice)
+
+
+def test_a_break_in_an_installed_package_is_named_without_its_folder(traces: Traces) -> None:
+    file = "/opt/env/lib/python3.12/site-packages/checks/run.py"
+    caller, layer = (file, 66, "forward"), (file, 39, "forward")
+    broken = traces.graph_break(file, 42).replace(
+        f'  File "{file}", line 42'.encode(),
+        f'  File "{file}", line 66, in forward\n\t  File "{file}", line 42'.encode(),
+    )
+    inner = traces.start(1, 0, *layer, callers=((66, "forward"),))
+    again = traces.artifact(
+        "recompile_reasons", "1/0: tensor 'x' requires_grad mismatch. expected requires_grad=0", 1, 1
+    )
+    traces.write(0, traces.start(0, 0, *caller) + broken + inner + again, traces.start(1, 1, *layer))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.remedy or "").startswith("remove the graph break at checks/run.py:42: ")
 
 
 @pytest.mark.parametrize(

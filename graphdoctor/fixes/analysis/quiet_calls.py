@@ -42,7 +42,9 @@ _INPLACE = {
     "relu": 1, "relu6": 1, "rrelu": 4, "selu": 1, "silu": 1, "threshold": 3,
 }  # fmt: skip
 _TORCH = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.Tensor")
-_NUMPY = words("abs all any array asarray max mean median min ndim prod round shape size sqrt std sum var")
+_NUMPY = words(
+    "abs all any array asarray isfinite isinf isnan max mean median min ndim prod round shape size sqrt std sum var"
+)
 #: Functions that read the state of the machine or of torch and change nothing.
 READING = words("""
     datetime.date.today datetime.datetime.now datetime.datetime.today datetime.datetime.utcnow datetime.timedelta

@@ -94,12 +94,12 @@ def _lost_of(body: cst.BaseSuite, editor: Editor) -> list[str]:
     return lost
 
 
-#: Modules of Python that do nothing else when they are imported, and that the program has loaded anyway.
-_QUIET = ("logging", "math", "os", "sys", "time", "warnings")
+#: Modules of Python that do nothing else when they are imported.
+_QUIET = ("logging", "math", "os", "pdb", "sys", "time", "traceback", "warnings")
 
 
 def _is_quiet(imported: cst.ImportAlias, body: cst.BaseSuite, editor: Editor) -> bool:
-    """``import warnings`` where it is used: of a module that has long been loaded, and under a name of the block."""
+    """``import warnings`` where it is used: of a module that changes nothing else, and under a name of the block."""
     name = imported.evaluated_alias or imported.evaluated_name
     return imported.evaluated_name in _QUIET and branch_arms.is_helper(name, body, editor)
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.verification import grading
 from graphdoctor.fixes.verification.at_fault import changing_alone, in_order, right_together, why_left_out
+from graphdoctor.fixes.verification.constructors import of_constructor, unbuilt
 from graphdoctor.fixes.verification.passed import passed
 from graphdoctor.fixes.verification.subsets import failing, needed
 from graphdoctor.fixes.verification.trials import Copies, Trial, Trials, break_places, known
 from graphdoctor.model.findings import Finding, Grade
-from graphdoctor.model.labels import label, sets_for_process
+from graphdoctor.model.labels import BREAKS_NEXT, label, sets_for_process
 from graphdoctor.model.runs import Break, Dropped, DynamicRun, Verification
 
 #: Fixes up to which the minimal set is looked for: each takes one compile of the model.
@@ -41,13 +42,17 @@ def verify(
     copies: Copies,
     each: bool = True,
     seconds: float = 120.0,
+    constructs: bool = True,
 ) -> Verified | None:
     """Run the code with all fixes, safe or not; with ``each`` also with each one alone and those that fullgraph needs.
 
     Fixes that change results or leave their break in place are dropped. ``texts`` holds the sources by path. After
     ``seconds`` no further set is tried. None when there is no fix to try.
+
+    Where the runs do not construct the objects, because a saved call brings them, fixes of constructors prove nothing.
     """
-    chosen, overlapping = select_fixes(findings, unsafe=True, owner=None)
+    apart = () if constructs else tuple(finding for finding in findings if of_constructor(finding, texts))
+    chosen, overlapping = select_fixes([f for f in findings if f not in apart], unsafe=True, owner=None)
     if not chosen:
         return None
     trials = Trials(texts, copies, each, seconds)
@@ -63,7 +68,7 @@ def verify(
     minimal = _minimal(trial, trials) if each else None
     changing = changing_alone(trial, trials)
     results = grading.Results(trial, trials, before, reasons, changing, minimal)
-    graded = (grading.finding(f, results) for f in findings)
+    graded = (unbuilt(f) if f in apart else grading.finding(f, results) for f in findings)
     proved = _together(tuple(graded), trials)
     rest = [*_assumed(proved), *_left_out(reasons, overlapping), *_sufficient(trial, minimal)]
     grade = _grade(trial)
@@ -245,9 +250,9 @@ def _assumed(proved: Sequence[Finding]) -> Iterable[str]:
 def _left_out(reasons: Mapping[Finding, str], overlapping: Sequence[Finding]) -> Iterable[str]:
     """The fixes that were dropped or not tried."""
     for reason in dict.fromkeys(reasons.values()):
-        yield f"Dropped: {', '.join(_place(f) for f, each in reasons.items() if each == reason)}: {reason}."
+        yield f"Dropped: {_places(f for f, each in reasons.items() if each == reason)}: {reason}."
     if overlapping:
-        yield f"Not tried, because they overlap other fixes: {', '.join(map(_place, overlapping))}."
+        yield f"Not tried, because they overlap other fixes: {_places(overlapping)}."
 
 
 def _sufficient(trial: Trial, minimal: Sequence[Finding] | None) -> Iterable[str]:
@@ -268,7 +273,7 @@ def _next_breaks(trial: Trial, before: Sequence[DynamicRun], texts: Mapping[str,
     now = [_line(entry, fixed) for run in trial.runs for entry in run.breaks if entry.owner == "own"]
     lines = [line for line in dict.fromkeys(now) if line and line not in known]
     if lines:
-        yield f"With the fixes, the code breaks next at {' and '.join(f'`{line}`' for line in lines[:_SHOWN])}."
+        yield f"{BREAKS_NEXT}{' and '.join(f'`{line}`' for line in lines[:_SHOWN])}."
 
 
 def _line(entry: Break, texts: Mapping[str, str]) -> str:
@@ -281,6 +286,11 @@ _PASSES = "fullgraph=True passes without a fix."
 
 def _place(finding: Finding) -> str:
     return f"{finding.rule} at {finding.location.path}:{finding.location.line}"
+
+
+def _places(findings: Iterable[Finding]) -> str:
+    """Each place once: several expressions of a line may have the same rule."""
+    return ", ".join(dict.fromkeys(map(_place, findings)))
 
 
 def _plural(number: int, one: str, many: str = "") -> str:

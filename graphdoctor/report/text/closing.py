@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphdoctor.model.labels import NOT_VERIFIED, is_offered, may_be_written
+from graphdoctor.model.labels import is_offered, may_be_written
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
@@ -47,8 +47,22 @@ def closing(diagnosis: Diagnosis) -> str:
         written = f"{plural(summary.fixed, 'fix', 'fixes')} written, {plural(left, 'finding')} left"
         return f"{line} {written}; {again} again to see what comes next."
     if fixes := wording.offered(diagnosis.findings):
+        if wording.command(diagnosis) == "run":
+            from graphdoctor.report.proof import run_would_prove
+
+            if run_would_prove(diagnosis):
+                return f"{line} {_proving(diagnosis.findings)}."
         return f"{line} {fixes}: {_ways(diagnosis)}."
     return line
+
+
+def _proving(findings: Sequence[Finding]) -> str:
+    """That a run proves the fixes, of which only the safe ones are proved as they are."""
+    fixes = [finding for finding in findings if is_offered(finding)]
+    safe = sum(may_be_written(finding, unsafe=False) for finding in fixes)
+    proves = "proves it, and writes it if it stands" if len(fixes) == 1 else "proves them and writes those that stand"
+    counted = plural(len(fixes), "automatic fix", "automatic fixes")
+    return f"{counted}{f' ({safe} safe)' if safe else ''}: --fix {proves}"
 
 
 def _is_gone(finding: Finding, diagnosis: Diagnosis) -> bool:
@@ -81,7 +95,7 @@ def _ways(diagnosis: Diagnosis) -> str:
     unsafe = "" if any(may_be_written(f, unsafe=False) for f in diagnosis.findings) else " --unsafe-fixes"
     if command not in ("run", "trace"):
         return f"--diff{unsafe} shows, --fix{unsafe} applies"
-    from graphdoctor.report.proof import files_to_fix, of_sample, through_sample
+    from graphdoctor.report.proof import files_to_fix, is_untried_run, of_sample, through_sample
 
     sample = of_sample(diagnosis, bool(unsafe))
     files = [shlex.quote(_from_here(path, diagnosis.root)) for path in files_to_fix(diagnosis)]
@@ -89,10 +103,7 @@ def _ways(diagnosis: Diagnosis) -> str:
         sample = sample or through_sample(diagnosis, bool(unsafe))
     if sample:
         return f"`{sample}` writes"
-    tried = any(note.startswith(NOT_VERIFIED) for note in diagnosis.notes)
-    proves = "--verify proves, " if command == "run" and diagnosis.verification is None and not tried else ""
-    if proves and any(not may_be_written(f, unsafe=False) for f in diagnosis.findings if is_offered(f)):
-        return "--fix proves them and writes those that stand"
+    proves = "--verify proves, " if is_untried_run(diagnosis) else ""
     return f"{proves}`graphdoctor fix{unsafe} {' '.join(files) or 'FILE'}` writes"
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.guards import comes_of_break
+from graphdoctor.model.labels import BREAKS_NEXT
 from graphdoctor.report import wording
 from graphdoctor.report.proof import against, helps, proof
 from graphdoctor.report.text.paint import Paint, item
@@ -172,7 +173,8 @@ def _verification(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
     # What may change behaviour is not called verified, however well it did.
     shown = proof(diagnosis) if good else None
     verified = shown is not None and not shown.caution
-    title = "Verified" if verified else "Tried" if good else "Tried, without effect" if result.fixes else "Verification"
+    vain = "Tried, and other breaks come next" if BREAKS_NEXT in result.detail else "Tried, without effect"
+    title = "Verified" if verified else "Tried" if good else vain if result.fixes else "Verification"
     first, *rest = item(
         f"{title}: {wording.verification(result, diagnosis.findings, short=not look.verbose)}", 0, look.width
     )

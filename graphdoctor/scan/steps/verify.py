@@ -12,6 +12,8 @@ from graphdoctor.diagnosis.with_fixes import with_fixes
 from graphdoctor.model.labels import NOT_VERIFIED
 from graphdoctor.scan.copies import Copies
 from graphdoctor.scan.steps.join import Joined
+from graphdoctor.source.files import text_of
+from graphdoctor.source.saved_calls import LOADER
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
@@ -64,7 +66,10 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
         session.steps.run(request.timeout)
         copies = Copies(request, joined.sources.files, session.steps.verifying, session.server)
         texts = joined.sources.texts
-        prove = partial(verification.verify, joined.findings, texts, runs, copies, plan.each, request.timeout)
+        constructs = LOADER not in text_of(request.file)
+        prove = partial(
+            verification.verify, joined.findings, texts, runs, copies, plan.each, request.timeout, constructs
+        )
         try:
             verified = session.interrupts.attempt(prove)
         except NotStarted as error:

@@ -153,7 +153,7 @@ _CHOICE = re.compile(r"(?:=|\breturn)[ \t]*([A-Z]\w*)[ \t]*$", re.M)
 def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) -> bool:
     """Whether the text of ``info`` makes an ``nn.Module``, chooses the class of one, or calls a function that does.
 
-    An object of another class that it gives back may be a part of one.
+    An object of another class that it gives back may be a part of one, and a logger is called by one.
     """
     if info.builds_module is None:
         # Set first, because the function may call itself.
@@ -163,6 +163,7 @@ def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) 
         info.builds_module = any(_makes_module(interpreter, info, owner, name, depth) for owner, name in called) or any(
             isinstance(info.module.scope.names.get(name), Class) for name in _GIVEN.findall(text)
         )
+        info.builds_module = info.builds_module or "getLogger(" in text
     return info.builds_module
 
 

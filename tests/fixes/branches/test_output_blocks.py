@@ -12,7 +12,7 @@ from graphdoctor.fixes.core.apply import apply
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan
 
-HEAD = "import torch\nimport warnings\n\nITEMS = iter(range(9))\n\n\ndef f(x: torch.Tensor, flag=True):\n"
+HEAD = "import numpy as np\nimport torch\nimport warnings\n\nITEMS = iter(range(9))\n\n\ndef f(x: torch.Tensor, flag=True):\n"
 
 
 def source_of(body: str) -> str:
@@ -26,6 +26,9 @@ def plan_of(make: Any, body: str) -> Any:
 
 GUARDED = {
     "an import": "y = x * 2\nif y.max() > 1:\n    import sys, math as m\n    print(m.pi, file=sys.stdout)\nreturn y",
+    "numpy asks": "y = x * 2\nif not np.isfinite(y.max().item()):\n    print('no number')\nreturn y",
+    "a debugger": "y = x * 2\nif torch.isnan(y).any():\n    import pdb; pdb.set_trace()\nreturn y",
+    "a traceback": "y = x * 2\nif torch.isnan(y).any():\n    import traceback\n    traceback.print_stack()\nreturn y",
     "one call": "y = x * 2\nif torch.isnan(y).any():\n    print('nan')\nreturn y",
     "several statements": "y = x * 2\nif y.max() > 1:\n    rows = y.shape[0]\n    print(rows)\n    warnings.warn('a')\nreturn y",
     "two sides": "y = x * 2\nif y.max() > 1:\n    print('a')\nelse:\n    print('b')\nreturn y",

@@ -13,6 +13,7 @@ import pytest
 from graphdoctor.breaks.guards import remove_break
 from graphdoctor.model.consequence import PASSES
 from graphdoctor.model.findings import Diagnosis, Finding, Fix, Location, ScannedFile
+from graphdoctor.model.labels import BREAKS_NEXT
 from graphdoctor.model.runs import Sweep
 from graphdoctor.report.escaping import width
 from graphdoctor.report.text import terminal
@@ -107,9 +108,9 @@ def test_unsafe_fixes_are_counted_apart_and_the_commands_write_them(rich: Diagno
     ran = replace(rich, findings=(finding,), command="graphdoctor run train.py", verification=None)
     path = finding.location.path
     proves = "--fix proves them and writes those that stand.\n"
-    assert terminal.render(ran).endswith(f"1 automatic fix (1 only with --unsafe-fixes): {proves}")
+    assert terminal.render(ran).endswith("1 automatic fix: --fix proves it, and writes it if it stands.\n")
     both = replace(ran, findings=(finding, replace(finding, fix=Fix("safe", "reason"))))
-    assert terminal.render(both).endswith(f"2 automatic fixes (1 only with --unsafe-fixes): {proves}")
+    assert terminal.render(both).endswith(f"2 automatic fixes (1 safe): {proves}")
     # What is safe needs no run to be written.
     safe = replace(both, findings=both.findings[1:])
     assert terminal.render(safe).endswith(f"1 automatic fix: --verify proves, `graphdoctor fix {path}` writes.\n")
@@ -329,6 +330,10 @@ def test_fixes_without_effect_and_findings_that_the_run_does_not_judge_are_calle
     found = tuple(replace(rich.findings[0], status=status) for status in statuses)
     shown = " ".join(terminal.render(replace(rich, findings=found, verification=same)).split())
     assert "Tried, without effect: with 1 fix applied to a copy" in shown and "Verified" not in shown
+    # A fix that removes its break is not without effect where the one behind it counts in its place.
+    others = replace(same, detail=f"{BREAKS_NEXT}`x.item()`.")
+    hid = " ".join(terminal.render(replace(rich, findings=found, verification=others)).split())
+    assert "Tried, and other breaks come next: with 1 fix applied to a copy" in hid and "without effect:" not in hid
     # What may change behaviour is tried, and not verified.
     assert rich.findings[0].fix is not None
     unsafe = replace(rich.findings[0], fix=replace(rich.findings[0].fix, safety="unsafe"))
