@@ -23,7 +23,7 @@ from graphdoctor.fixes.branches.flatten import Flat, Under
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.proof.last_lines import Rest, rest_of
-from graphdoctor.model.findings import Edit
+from graphdoctor.model.findings import Edit, Known
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
@@ -56,7 +56,9 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
         returned = editor.statement(indent, "return ", chosen[0])
     edits = [*editor.torch_import(branch), *_ends(flat, under, branch, end, returned), *edits]
     reason = f"Both results are computed: {'; '.join(dict.fromkeys(flat.risks))}."
-    return FixPlan(tuple(edits), "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
+    is_leaf = any(_constant(one, editor) and "requires_grad" in editor.code(one) for one, _ in pairs)
+    known: tuple[Known, ...] = ("zero_gradients", "requires_grad") if is_leaf else ("zero_gradients",)
+    return FixPlan(tuple(edits), "unsafe", reason, known=known, guards_output=not flat.is_lossy)
 
 
 def _kept_finite(value: cst.BaseExpression, flat: Flat, under: Under) -> Sequence[Edit]:

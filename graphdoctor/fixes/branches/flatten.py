@@ -141,7 +141,7 @@ class Flat:
         """``y = a`` and, in the ``else``, ``y = b`` as one choice; False for sides that do more."""
         made = one_name(node)
         if made is None:
-            return False
+            return self._either_changed(node, condition)
         for statement in made:
             branch_arms.check(statement.value, self.editor)
         branch_arms.check_part(made[0].value, made[1].value, self.editor)
@@ -150,6 +150,28 @@ class Flat:
         self.bind(0, name, f"torch.where({condition}, {', '.join(chosen)})")
         self._bound.add(name)
         return True
+
+    def _either_changed(self, node: cst.If, condition: str) -> bool:
+        """``y[0] /= 2`` and, in the ``else``, ``y[0] *= 2`` as one write of a choice; False for sides that do more."""
+        blocks = [list(branch_arms.statements(side)) if side is not None else [] for side in sides(node)]
+        small = [statement for block in blocks for statement in block]
+        is_pair = len(blocks) == len(small) == 2 and all(isinstance(s, cst.AugAssign) for s in small)
+        if not is_pair or any(counts_in_python(statement, self.editor) for statement in small):
+            return False
+        (one, other) = (stored_value(statement, self.editor) for statement in small)
+        if one is None or other is None or one[0] != other[0]:
+            return False
+        target = one[0]
+        branch_arms.check_calls(cst.parse_expression(other[1]), self.editor)
+        chosen = f"torch.where({condition}, {one[1]}, {other[1]})"
+        self._write(target, one[1], Under(condition, True, 0), self._stored(target, chosen))
+        return True
+
+    def _stored(self, target: str, value: str) -> str:
+        """The line that writes ``value`` to a part of a tensor, or into a buffer."""
+        if target.endswith("]"):
+            return self.editor.statement(self.indent, f"{target} = ", value)
+        return self.editor.statement(self.indent, "", f"{target}.copy_({value})")
 
     def condition(self, node: cst.If) -> Under:
         """The test of ``node``, as a name for what follows. Where Python decides not to ask it, the name is None."""
