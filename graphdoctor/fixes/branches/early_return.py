@@ -19,7 +19,8 @@ from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.selected_rows import masks_in
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
-from graphdoctor.fixes.branches.flatten import Flat, Under
+from graphdoctor.fixes.branches.branch_arms import Under
+from graphdoctor.fixes.branches.flatten import Flat
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.proof.last_lines import Rest, rest_of
