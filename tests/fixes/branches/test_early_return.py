@@ -285,3 +285,34 @@ def test_a_constant_like_a_tensor_is_no_side_effect(make: Any, runner: Any) -> N
     for x in (torch.tensor([0.1, 0.7]), torch.tensor([-3.0, 1.0])):
         torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x), rtol=0, atol=0)
     assert not runner.compiled(after, x, fullgraph=True).breaks
+
+
+LONG = "x.exp().mean() * 0.123456789 + x.abs().mean() * 0.987654321 + x.cos().mean() * 0.1"
+
+
+@pytest.mark.parametrize(
+    ("end", "lines"),
+    [
+        ("(\n    x.mean()\n    + 2 * y\n)", "    return torch.where(condition, early, x.mean() + 2 * y)\n"),
+        (
+            "(\n    x.mean()  # one\n    + 2 * y\n)",
+            "    return torch.where(\n        condition,\n        early,\n        x.mean()  # one\n        + 2 * y,\n    )\n",
+        ),
+        (
+            f"({LONG}\n        + y)",
+            f"    return torch.where(\n        condition,\n        early,\n        {LONG}\n        + y,\n    )\n",
+        ),
+        ("(\n    x.mean()\n    + 2 * y  # two\n)", "+ 2 * y  # two\n"),
+        ("(\n    x.mean(),\n    2 * y,\n)", "torch.where(condition, early2, 2 * y)"),
+    ],
+)
+def test_what_stood_on_several_lines_stands_well(make: Any, runner: Any, end: str, lines: str) -> None:
+    import torch
+
+    early = "x.sum(), x.sum()" if end.endswith("y,\n)") else "x.sum()"
+    source = source_of(f"y = x.max()\nif y > 0.5:\n    return {early}\ny = y * 2\nreturn {end}")
+    after = make(source, cst.If).after(choose_at_the_end)
+    assert lines in after
+    for x in (torch.tensor([0.1, 0.7]), torch.tensor([-3.0, 0.1])):
+        torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x), rtol=0, atol=0)
+    assert not runner.compiled(after, x, fullgraph=True).breaks
