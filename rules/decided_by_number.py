@@ -18,6 +18,7 @@ import libcst as cst
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.shortcuts import NO_SHORTCUT, drop_shortcut
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.loops.kept_number import decide_by_tensor
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.model.consequence import Consequence
@@ -185,7 +186,7 @@ def _reads(node: cst.CSTNode) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    plan = first_fit(hit, editor, drop_shortcut, loop_over_all_rows, loop_over_all_counted)
+    plan = first_fit(hit, editor, drop_shortcut, loop_over_all_rows, loop_over_all_counted, decide_by_tensor)
     if isinstance(plan, Refusal) and isinstance(hit.event, Decide) and hit.event.how == "range":
         return Refusal("Only you know how often the loop runs at most: run it that often, and mask what is too much.")
     if plan == NO_SHORTCUT:

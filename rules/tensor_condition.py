@@ -32,8 +32,8 @@ from graphdoctor.fixes.branches.branch import (
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.init_flags import take_as_set
-from graphdoctor.fixes.branches.masked_writes import write_by_mask
-from graphdoctor.fixes.branches.shortcuts import drop_shortcut, keep_mask
+from graphdoctor.fixes.branches.masked_writes import fill_without_test, write_by_mask
+from graphdoctor.fixes.branches.shortcuts import drop_guard, drop_shortcut, keep_mask
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.forms.sorting import sort_by_names, sort_in_graph
@@ -852,6 +852,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return first_of_branch(
         hit,
         editor,
+        fill_without_test,
         rewrite_branch,
         count_in_graph,
         leave_out_branch,
@@ -872,6 +873,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         loop_in_graph,
         python_math,
         drop_shortcut,
+        drop_guard,
         keep_mask,
         write_by_mask,
         write_without_test,

@@ -124,7 +124,9 @@ def is_known(name: str, known: Collection[str], before: Snapshot, after: Snapsho
     if "zero_gradients" in known and _is_zero_gradient(name, before, after):
         return True
     if name.startswith(GRADIENT_OF):
-        return "gradients" in known
+        # A result that was a leaf of its own, such as a zero that requires gradients.
+        is_result = (name + "[").startswith(f"{GRADIENT_OF}output[") and name not in after
+        return "gradients" in known or (is_result and "requires_grad" in known)
     if "early" in known and (name.startswith(RANDOM) or (name.startswith("parameter ") and name not in before)):
         return True
     if name == _SAVED:

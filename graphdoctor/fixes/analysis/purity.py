@@ -37,19 +37,23 @@ POINTWISE = ELEMENTWISE - words("""
 REDUCTIONS = words("amax amin mean nanmean")
 #: Other operators without side effects, whatever the shape of their result.
 OTHER = words("""
-    addcdiv addcmul addmm all aminmax any arange argmax argmin argsort as_tensor atan2 baddbmm bfloat16
-    binary_cross_entropy_with_logits bmm bool broadcast_to bucketize cat cdist chunk concat conj
-    cosine_embedding_loss cosine_similarity count_nonzero cpu cross cross_entropy cuda cummax cummin diag diagonal
-    diff dim dot double einsum element_size empty_like eq expand expand_as eye finfo flatten float full full_like
-    gather ge gt half huber_loss hypot iinfo index_add index_select int is_complex is_contiguous is_floating_point
-    isclose isfinite isin isinf isnan isneginf isposinf isreal kl_div kron l1_loss layer_norm le lerp linear
-    linspace logaddexp logical_and logical_not logical_or logical_xor logsumexp long lt margin_ranking_loss matmul
-    max maximum median min minimum mm movedim mse_loss mv nanmedian nansum narrow ne new_full new_ones new_zeros
-    nll_loss norm numel one_hot ones ones_like outer pad pairwise_distance permute prod quantile rad2deg ravel real
-    repeat reshape scalar_tensor scatter scatter_add scatter_reduce searchsorted select size smooth_l1_loss
-    soft_margin_loss split squeeze stack std stride sum swapaxes t take tensor tile to topk trace transpose
-    triplet_margin_loss type_as unbind unflatten unfold unsqueeze var vector_norm view view_as where zeros
-    zeros_like
+    adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d addcdiv addcmul addmm all
+    aminmax any arange argmax argmin argsort as_tensor atan2 avg_pool1d avg_pool2d avg_pool3d baddbmm bfloat16
+    binary_cross_entropy_with_logits bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool broadcast_to bucketize
+    cat cdist celu chunk column_stack concat conj conv1d conv2d conv3d cosine_embedding_loss cosine_similarity
+    count_nonzero cpu cross cross_entropy cuda cummax cummin diag diagonal diff dim dot double dstack einsum
+    element_size empty_like eq erfinv expand expand_as eye finfo flatten float fmax fmin fmod full full_like gather
+    ge glu grid_sample group_norm gt half hardsigmoid hardswish hstack huber_loss hypot iinfo index_add index_copy
+    index_fill index_select int interpolate is_complex is_contiguous is_floating_point isclose isfinite isin isinf
+    isnan isneginf isposinf isreal kl_div kron l1_loss layer_norm le lerp linear linspace logaddexp logcumsumexp
+    logical_and logical_not logical_or logical_xor logsigmoid logsumexp long lt margin_ranking_loss matmul max
+    max_pool1d max_pool2d max_pool3d maximum median meshgrid min minimum mm movedim mse_loss multi_margin_loss mv
+    nanmedian nansum narrow ne new_full new_ones new_tensor new_zeros nll_loss norm numel one_hot ones ones_like
+    outer pad pairwise_distance permute prod quantile rad2deg ravel real remainder repeat reshape scalar_tensor
+    scatter scatter_add scatter_reduce searchsorted select size smooth_l1_loss soft_margin_loss split squeeze stack
+    std std_mean stride sum swapaxes t take take_along_dim tensor tensordot tile to topk trace transpose
+    tril_indices triplet_margin_loss triu_indices type_as unbind unflatten unfold unsqueeze var var_mean vector_norm
+    view view_as vstack where xlogy zeros zeros_like
 """)
 PURE = ELEMENTWISE | REDUCTIONS | OTHER
 #: Those that lists have too, where they change the list.
@@ -59,9 +63,9 @@ _CODE = (Class, Compiled, Function, Instance, Partial, TorchModule)
 
 #: Operators whose result or gradient can be NaN or infinite for values that the condition was there to keep out.
 HAZARDS = words("""
-    acos asin atan2 cosh cosine_similarity cross_entropy cumprod div exp exp2 expm1 float_power kl_div log log10
-    log1p log2 logaddexp logit logsumexp norm normalize pow reciprocal rsqrt sinh sqrt std tan true_divide var
-    vector_norm
+    acos asin atan2 cosh cosine_similarity cross_entropy cumprod div erfinv exp exp2 expm1 float_power fmod kl_div
+    log log10 log1p log2 logaddexp logcumsumexp logit logsumexp norm normalize pow reciprocal remainder rsqrt sinh
+    sqrt std std_mean tan true_divide var var_mean vector_norm xlogy
 """)
 #: Operators that draw random numbers: computing both sides changes what comes after.
 RANDOM = words("bernoulli dropout multinomial normal rand rand_like randint randn randn_like randperm")

@@ -40,6 +40,30 @@ class Assigned:
         return {name: value for name, value in changed.items() if isinstance(value, cst.BaseExpression)}
 
 
+@dataclass(frozen=True)
+class Under:
+    """What a statement stands under: a name that holds a bool tensor, or its opposite; how deep its lines are."""
+
+    name: str
+    holds: bool
+    depth: int
+
+    @property
+    def as_tensor(self) -> str:
+        """The condition as code, for a bool tensor."""
+        return self.name if self.holds else f"~{self.name}"
+
+    @property
+    def as_test(self) -> str:
+        """The condition as code, for an ``if``."""
+        return self.name if self.holds else f"not {self.name}"
+
+    def choose(self, value: str, before: str) -> str:
+        """``value`` where the condition holds, else what was there before."""
+        sides = f"{value}, {before}" if self.holds else f"{before}, {value}"
+        return f"torch.where({self.name}, {sides})"
+
+
 def assigned(block: cst.BaseSuite, editor: Editor) -> Assigned:
     """The plain names and attributes of ``self`` that a block assigns. Refuses any other statement.
 

@@ -10,6 +10,8 @@ the condition is None where the tensor is not asked, and ``b`` is returned then.
 
 from __future__ import annotations
 
+import contextlib
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,11 +21,13 @@ from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.selected_rows import masks_in
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
-from graphdoctor.fixes.branches.flatten import Flat, Under
+from graphdoctor.fixes.branches.branch_arms import Under
+from graphdoctor.fixes.branches.flatten import Flat
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.layout import on_one_line
 from graphdoctor.fixes.proof.last_lines import Rest, rest_of
-from graphdoctor.model.findings import Edit
+from graphdoctor.model.findings import Edit, Known
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
@@ -53,10 +57,13 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
         if len(indent + returned) > LINE_LENGTH:
             returned = editor.lines(indent, "return (", *(f"\t{one}," for one in chosen), ")")
     else:
-        returned = editor.statement(indent, "return ", chosen[0])
+        is_long = editor.newline in chosen[0] and bool(end.lpar)
+        returned = _on_lines(chosen[0], indent, editor) if is_long else editor.statement(indent, "return ", chosen[0])
     edits = [*editor.torch_import(branch), *_ends(flat, under, branch, end, returned), *edits]
     reason = f"Both results are computed: {'; '.join(dict.fromkeys(flat.risks))}."
-    return FixPlan(tuple(edits), "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
+    is_leaf = any(_constant(one, editor) and "requires_grad" in editor.code(one) for one, _ in pairs)
+    known: tuple[Known, ...] = ("zero_gradients", "requires_grad") if is_leaf else ("zero_gradients",)
+    return FixPlan(tuple(edits), "unsafe", reason, known=known, guards_output=not flat.is_lossy)
 
 
 def _kept_finite(value: cst.BaseExpression, flat: Flat, under: Under) -> Sequence[Edit]:
@@ -79,9 +86,12 @@ def _ends(flat: Flat, under: Under, branch: cst.If, end: cst.BaseExpression, ret
         for line in lines:
             flat.add(line)
         return (flat.edit(),)
+    last = editor.statement_of(end)
+    if not under.depth and end.lpar and not isinstance(end, cst.Tuple) and editor.newline in editor.code(end):
+        # Its parentheses and lines go: the choice has lines of its own.
+        return flat.edit(), editor.replace(last, returned)
     if not under.depth:
         return flat.edit(), editor.replace_whole(end, returned.removeprefix("return "))
-    last = editor.statement_of(end)
     return flat.edit(), editor.replace(last, editor.lines(editor.indent_of(last), *lines))
 
 
@@ -117,13 +127,44 @@ def _chosen(one: cst.BaseExpression, other: cst.BaseExpression, rest: Rest, flat
         if "requires_grad" in editor.code(one):
             flat.risks.append(f"`{editor.code(one)}` requires gradients of its own no longer")
         # A number takes the dtype of the other result; a tensor without dimensions would give it its own.
-        return under.choose(number, flat.computed(other, replace(under, holds=False)))
+        return under.choose(number, _last(other, flat, under))
     early = flat.computed(one, under)
     if rest.values:
         name = flat.fresh("early")
         flat.bind(under.depth, name, early)
         early = name
-    return under.choose(early, flat.computed(other, replace(under, holds=False)))
+    return under.choose(early, _last(other, flat, under))
+
+
+def _last(value: cst.BaseExpression, flat: Flat, under: Under) -> str:
+    """The code of what the last return gives, without parentheses around several lines; on one line where it fits."""
+    editor = flat.editor
+    code = flat.computed(value, replace(under, holds=False))
+    if not value.lpar or isinstance(value, cst.Tuple) or code != editor.code(value) or editor.newline not in code:
+        return code
+    with contextlib.suppress(Refuse):
+        line = _bare(on_one_line(value, editor))
+        if "#" not in code and len(line) < LINE_LENGTH - len(flat.indent + 2 * editor.indent):
+            return line
+    first, *further = _bare(code).split(editor.newline)
+    # A comment behind the last operand belongs to the parenthesis.
+    is_whole = _bare(code).count("#") == code.count("#")
+    return editor.newline.join([first, *textwrap.dedent("\n".join(further)).split("\n")]) if is_whole else code
+
+
+def _bare(code: str) -> str:
+    return cst.Module([]).code_for_node(cst.parse_expression(code).with_changes(lpar=(), rpar=()))
+
+
+def _on_lines(value: str, indent: str, editor: Editor) -> str:
+    """``return`` with a call that has arguments of several lines: each argument on lines of its own."""
+    call = cst.parse_expression(value)
+    if not isinstance(call, cst.Call):
+        return f"return {value}"
+    code = editor.module.tree.code_for_node
+    arguments = (code(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args)
+    rows = [f"\t{line}" for argument in arguments for line in f"{argument},".split(editor.newline)]
+    return editor.lines(indent, f"return {code(call.func)}(", *rows, ")")
 
 
 def _constant(value: cst.BaseExpression, editor: Editor) -> str:

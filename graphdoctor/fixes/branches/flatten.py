@@ -11,7 +11,7 @@ The test gets a name, and each statement of a side becomes one under it, in orde
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 
@@ -20,11 +20,19 @@ from graphdoctor.fixes.analysis.held_before import is_bound_before, values_befor
 from graphdoctor.fixes.analysis.purity import called, calls
 from graphdoctor.fixes.analysis.types import read_names
 from graphdoctor.fixes.branches import branch_arms
+from graphdoctor.fixes.branches.branch_arms import Under
 from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
 from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
 from graphdoctor.fixes.branches.same_end import one_name, read_in, rest_of_round, same_end, sides, with_rest
-from graphdoctor.fixes.branches.stores import assignments, counts_in_python, in_place_value, stored_value, swapped_names
+from graphdoctor.fixes.branches.stores import (
+    assignments,
+    counts_in_python,
+    in_place_value,
+    one_place,
+    stored_value,
+    swapped_names,
+)
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import indented
@@ -45,30 +53,6 @@ def flatten_branch(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixP
     reason = f"Both sides are computed: {'; '.join(dict.fromkeys(flat.risks))}."
     edits = (*editor.torch_import(branch), edit)
     return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
-
-
-@dataclass(frozen=True)
-class Under:
-    """What a statement stands under: a name that holds a bool tensor, or its opposite; how deep its lines are."""
-
-    name: str
-    holds: bool
-    depth: int
-
-    @property
-    def as_tensor(self) -> str:
-        """The condition as code, for a bool tensor."""
-        return self.name if self.holds else f"~{self.name}"
-
-    @property
-    def as_test(self) -> str:
-        """The condition as code, for an ``if``."""
-        return self.name if self.holds else f"not {self.name}"
-
-    def choose(self, value: str, before: str) -> str:
-        """``value`` where the condition holds, else what was there before."""
-        sides = f"{value}, {before}" if self.holds else f"{before}, {value}"
-        return f"torch.where({self.name}, {sides})"
 
 
 class Flat:
@@ -141,7 +125,7 @@ class Flat:
         """``y = a`` and, in the ``else``, ``y = b`` as one choice; False for sides that do more."""
         made = one_name(node)
         if made is None:
-            return False
+            return self._either_place(node, condition)
         for statement in made:
             branch_arms.check(statement.value, self.editor)
         branch_arms.check_part(made[0].value, made[1].value, self.editor)
@@ -149,6 +133,19 @@ class Flat:
         chosen = (self.computed(s.value, Under(condition, s is made[0], 0)) for s in made)
         self.bind(0, name, f"torch.where({condition}, {', '.join(chosen)})")
         self._bound.add(name)
+        return True
+
+    def _either_place(self, node: cst.If, condition: str) -> bool:
+        """``y[0] /= 2`` and, in the ``else``, ``y[0] *= 2`` as one write of a choice; False for sides that do more."""
+        found = one_place(node, self.editor)
+        if found is None:
+            return False
+        target, one, other = found
+        branch_arms.check_calls(cst.parse_expression(other), self.editor)
+        chosen = f"torch.where({condition}, {one}, {other})"
+        is_part = target.endswith("]")
+        start, value = (f"{target} = ", chosen) if is_part else ("", f"{target}.copy_({chosen})")
+        self._write(target, one, Under(condition, True, 0), self.editor.statement(self.indent, start, value))
         return True
 
     def condition(self, node: cst.If) -> Under:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called, calls, is_pure
+from graphdoctor.fixes.analysis.purity import called, calls, is_pure, words
 from graphdoctor.fixes.analysis.selected_rows import masks_in
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches.branch import branch_of
@@ -26,6 +26,8 @@ _ROWS = (
     "selects, the first ones are, and nothing raises."
 )
 _REASON = "The selected elements are written without a test: where there are none, autograd still counts a write."
+#: Methods whose result has the elements of the tensor, in another shape.
+_SHAPES = words("expand expand_as flatten permute reshape squeeze transpose unsqueeze view")
 _COPY = (
     " `{name}` is copied in each call, also where nothing is selected: a later write no longer shows in the original."
 )
@@ -54,6 +56,60 @@ def write_by_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     lines += [editor.dedented(statement, indent) for statement in body]
     reason = _REASON + "".join(_COPY.format(name=name) for name in copied)
     return FixPlan((editor.replace(branch, editor.lines(indent, *lines)),), "unsafe", reason)
+
+
+def fill_without_test(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if m.any(): x = x.masked_fill(m[:, None], 0)`` without the test: where the mask is false, ``x`` stays as it is.
+
+    Raises Refuse where it does not fit.
+    """
+    branch = branch_of(hit.place, editor)
+    mask = selected(branch.test) if isinstance(branch, cst.If) else None
+    if not isinstance(branch, cst.If) or mask is None or branch.orelse is not None:
+        return Refusal("No branch tests whether a mask selects anything.")
+    body = list(statements(branch.body))
+    filled = [_filled(statement, mask, editor) for statement in body]
+    if editor.code(branch).startswith("elif") or not all(filled) or not is_mask(mask, editor):
+        return Refusal("The branch does more than fill in a number where its mask is true.")
+    if len(body) > 1 and names(mask) & set(filled):
+        return Refusal("The branch changes what its mask is made of.")
+    indent = editor.indent_of(branch)
+    lines = [text for _, text in editor.module.comments(branch)]
+    lines += [editor.dedented(statement, indent) for statement in body]
+    reason = "".join(_COPY.format(name=name) for name in dict.fromkeys(filled)).lstrip()
+    return FixPlan((editor.replace(branch, editor.lines(indent, *lines)),), "unsafe", reason)
+
+
+def _filled(statement: cst.CSTNode, mask: cst.BaseExpression, editor: Editor) -> str:
+    """``x`` of ``x = x.masked_fill(m[:, None], 0)``; empty for anything else."""
+    assign = statement if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
+    call = assign.value if assign is not None else None
+    if assign is None or not isinstance(call, cst.Call) or called(call) != "masked_fill" or len(call.args) != 2:
+        return ""
+    target, owner = assign.targets[0].target, call.func.value if isinstance(call.func, cst.Attribute) else None
+    is_same = isinstance(target, cst.Name) and isinstance(owner, cst.Name) and target.value == owner.value
+    where, value = (arg.value for arg in call.args)
+    if not is_same or any(arg.keyword or arg.star for arg in call.args) or not _same(_unshaped(where), mask):
+        return ""
+    is_scalar = is_number(value, editor) or _is_limit(value)
+    is_plain = is_scalar and all(is_pure(part, editor, python=True) for part in calls(value))
+    return target.value if is_plain and isinstance(target, cst.Name) else ""
+
+
+def _unshaped(node: cst.BaseExpression) -> cst.BaseExpression:
+    """``m`` of ``m[:, None]`` and ``m.unsqueeze(1)``, which have the elements of ``m`` in another shape."""
+    while True:
+        if isinstance(node, cst.Subscript) and all(_is_everything(e.slice) or _is_new(e.slice) for e in node.slice):
+            node = node.value
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and called(node) in _SHAPES:
+            node = node.func.value
+        else:
+            return node
+
+
+def _is_new(element: cst.BaseSlice) -> bool:
+    value = element.value if isinstance(element, cst.Index) else None
+    return isinstance(value, cst.Name) and value.value == "None"
 
 
 def _copied(statement: cst.CSTNode) -> str:
@@ -189,7 +245,8 @@ def _is_everything(element: cst.BaseSlice) -> bool:
 
 
 def _same(one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
-    plain, wanted = (cst.parse_expression(cst.Module([]).code_for_node(node)) for node in (one, other))
+    code = cst.Module([]).code_for_node
+    plain, wanted = (cst.parse_expression(code(node.with_changes(lpar=(), rpar=()))) for node in (one, other))
     return plain.deep_equals(wanted)
 
 

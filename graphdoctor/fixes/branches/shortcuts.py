@@ -1,7 +1,8 @@
 """Less work where a selection is empty, or where all is selected: the other code does the same there.
 
 ``if len(found) == 0: return x.new_zeros(0, 2)`` and, before ``x[mask]``, ``if mask.all(): return x`` save work, and ask
-data. They are removed where the code after them works on what they tested. So is what drops a mask that masks nothing.
+data. They are removed where the code after them works on what they tested. So is what drops a mask that masks nothing,
+and ``if not m.any(): return`` before ``y[m] = v``.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.analysis.purity import called, calls, is_pure, words
 from graphdoctor.fixes.branches import branch_arms
-from graphdoctor.fixes.branches.masked_writes import is_mask, selected
+from graphdoctor.fixes.branches.masked_writes import is_by, is_mask, selected
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -26,6 +28,8 @@ _KEPT = (
     "round otherwise, and a mask that means the opposite gives another result."
 )
 NO_MASK = Refusal("This does not drop a mask that masks nothing.")
+NO_GUARD = Refusal("This is no return where a mask selects nothing.")
+_ZERO = cst.Integer("0")
 NO_SHORTCUT = Refusal("This is no early return for an empty selection.")
 
 
@@ -53,6 +57,66 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     case = f"`{mask.value}` is empty" if counted is not None else f"all of `{mask.value}` is equal"
     reason = f"Where {case}, the result is that of the code after the early return, which may be another one."
     return FixPlan((editor.delete(branch),), "unsafe", reason, known=("zero_gradients",))
+
+
+def drop_guard(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if not m.any(): return`` goes, where the rest of the function only writes to what ``m`` selects.
+
+    Raises Refuse where it does not fit.
+    """
+    branch = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.If)), None)
+    function = editor.function_of(branch) if branch is not None else None
+    if branch is None or function is None or editor.parent(branch) is not function.body or branch.orelse is not None:
+        return NO_GUARD
+    mask = _guarded(branch.test)
+    if mask is None or not is_mask(mask, editor) or not _returns_nothing(branch.body):
+        return NO_GUARD
+    lines = list(function.body.body)
+    if any(isinstance(node, (cst.Global, cst.Nonlocal)) for node in walk(function)):
+        raise Refuse("the function writes names that other code reads")
+    rest = [statement for line in lines[lines.index(branch) + 1 :] for statement in _small(line)]
+    if rest and isinstance(rest[-1], cst.Return) and rest[-1].value is None:
+        rest.pop()
+    written: set[str] = set()
+    for statement in rest:
+        if not isinstance(statement, (cst.Assign, cst.AugAssign)):
+            raise Refuse("the lines after the return do more than write where the mask is true")
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else statement.target
+        effect = next((call for call in calls(statement.value) if not is_pure(call, editor)), None)
+        if effect is not None:
+            raise Refuse(f"`{editor.code(effect)}` may have side effects, and would run in each call")
+        if any(_needs_elements(n) for n in walk(statement.value) if isinstance(n, (cst.BinaryOperation, cst.Call))):
+            raise Refuse(f"`{editor.code(statement.value)}` may raise for an empty selection")
+        if isinstance(target, cst.Subscript) and is_by(target, mask):
+            written.add(editor.code(target.value))
+        elif not isinstance(target, cst.Name) or isinstance(statement, cst.AugAssign) or target.value in names(mask):
+            raise Refuse("the lines after the return do more than write where the mask is true")
+    if not written:
+        return NO_GUARD
+    reason = f"Where `{editor.code(mask)}` selects nothing, the lines after the return run too, and write nothing."
+    return FixPlan((editor.delete(branch),), "unsafe", reason, known=("zero_gradients",))
+
+
+def _guarded(test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """``m`` of ``not m.any()``, ``m.sum() == 0`` and ``m.sum() < 1``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return selected(test.expression.with_changes(lpar=(), rpar=()))
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    (part,) = test.comparisons
+    bound = part.comparator.value if isinstance(part.comparator, cst.Integer) else ""
+    if (type(part.operator), bound) not in ((cst.Equal, "0"), (cst.LessThan, "1")):
+        return None
+    return selected(test.with_changes(comparisons=[part.with_changes(operator=cst.GreaterThan(), comparator=_ZERO)]))
+
+
+def _returns_nothing(block: cst.BaseSuite) -> bool:
+    small = list(branch_arms.statements(block))
+    return len(small) == 1 and isinstance(small[0], cst.Return) and small[0].value is None
+
+
+def _small(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield from line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
 
 
 def keep_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -88,6 +88,16 @@ def stored_value(statement: cst.CSTNode, editor: Editor) -> tuple[str, str] | No
     return code, editor.code(value)
 
 
+def one_place(branch: cst.If, editor: Editor) -> tuple[str, str, str] | None:
+    """``y[0]``, ``y[0] / 2`` and ``y[0] * 2`` of ``y[0] /= 2`` and, in the ``else``, ``y[0] *= 2``; None for others."""
+    blocks = [branch.body, branch.orelse.body] if isinstance(branch.orelse, cst.Else) else []
+    small = [list(branch_arms.statements(block)) for block in blocks]
+    if not blocks or any(len(side) != 1 or not isinstance(side[0], cst.AugAssign) for side in small):
+        return None
+    one, other = (None if counts_in_python(side[0], editor) else stored_value(side[0], editor) for side in small)
+    return (*one, other[1]) if one is not None and other is not None and one[0] == other[0] else None
+
+
 def swapped_names(statement: cst.CSTNode, editor: Editor) -> Sequence[tuple[str, cst.BaseExpression]]:
     """The names and values of ``a, b = b, a``; empty for anything else."""
     target, value = _target(statement)

@@ -11,6 +11,7 @@ import libcst as cst
 from graphdoctor.fixes.core.diff import of_edits
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.merged_parts import merged
 from graphdoctor.fixes.core.own_name import with_own_name
 from graphdoctor.model.findings import Fix, Known
 from graphdoctor.static.domain.events import ArgumentCall, Event, Site
@@ -60,7 +61,11 @@ def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) ->
     try:
         diff = of_edits(editor.path, editor.module.text, plan.edits)
     except ValueError:
-        return Fix("manual", "Two parts of the rewrite would change the same code.")
+        try:
+            plan = replace(plan, edits=merged(plan.edits, editor), safety="unsafe")
+            diff = of_edits(editor.path, editor.module.text, plan.edits)
+        except ValueError:
+            return Fix("manual", "Two parts of the rewrite would change the same code.")
     # A number may be followed to the same code from two sides: what applies edits may refuse one that comes twice.
     return Fix(plan.safety, plan.reason, tuple(dict.fromkeys(plan.edits)), diff, known=_known(plan))
 

@@ -87,3 +87,14 @@ def test_an_exception_is_deliberate_where_the_users_code_raises_it() -> None:
         observed.DELIBERATE: False,
         observed.BY_NUMBER: False,
     }
+
+
+def test_the_gradient_of_a_result_may_be_gone_where_that_is_announced() -> None:
+    leaf, other = {"gradient of output": torch.ones(())}, {"gradient of output_layer.weight": torch.ones(())}
+    part = {"gradient of output[1]": torch.ones(())}
+    for before in (leaf, part):
+        (name,) = before
+        assert observed.is_known(name, ["requires_grad"], before, {})
+        assert not observed.is_known(name, ["zero_gradients"], before, {})
+        assert not observed.is_known(name, ["requires_grad"], before, {name: torch.zeros(())})
+    assert not observed.is_known("gradient of output_layer.weight", ["requires_grad"], other, {})

@@ -263,3 +263,56 @@ def test_of_a_loop_only_its_author_knows_the_most_rounds(fixed: Any) -> None:
     found = fixed(source + "        x = x * i\n    return x\n").findings
     reasons = [f.fix.reason for f in found if f.rule == "GD217"]
     assert reasons == ["Only you know how often the loop runs at most: run it that often, and mask what is too much."]
+
+
+LEAF = "if (x > 0).sum() == 0:\n    return torch.tensor(0.0, requires_grad=True)\ny = x[x > 0].mean()\nreturn y * 2"
+
+
+def test_a_zero_that_requires_gradients_is_announced(make: Any) -> None:
+    plan = make(source_of(LEAF), cst.If).run(choose_at_the_end)
+    assert plan.known == ("zero_gradients", "requires_grad")
+    assert "requires gradients of its own no longer" in plan.reason
+    plain = make(source_of(LEAF.replace(", requires_grad=True", "")), cst.If).run(choose_at_the_end)
+    assert plain.known == ("zero_gradients",)
+
+
+def test_a_constant_like_a_tensor_is_no_side_effect(make: Any, runner: Any) -> None:
+    import torch
+
+    source = source_of("if x.sum() > 0:\n    return x.new_tensor(0.5)\ny = x * 2\nreturn y.sum()")
+    after = make(source, cst.If).after(choose_at_the_end)
+    assert "torch.where(condition, early, y.sum())" in after
+    for x in (torch.tensor([0.1, 0.7]), torch.tensor([-3.0, 1.0])):
+        torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x), rtol=0, atol=0)
+    assert not runner.compiled(after, x, fullgraph=True).breaks
+
+
+LONG = "x.exp().mean() * 0.123456789 + x.abs().mean() * 0.987654321 + x.cos().mean() * 0.125 + x.sin().mean() * 0.0625"
+
+
+@pytest.mark.parametrize(
+    ("end", "lines"),
+    [
+        ("(\n    x.mean()\n    + 2 * y\n)", "    return torch.where(condition, early, x.mean() + 2 * y)\n"),
+        (
+            "(\n    x.mean()  # one\n    + 2 * y\n)",
+            "    return torch.where(\n        condition,\n        early,\n        x.mean()  # one\n        + 2 * y,\n    )\n",
+        ),
+        (
+            f"({LONG}\n        + y)",
+            f"    return torch.where(\n        condition,\n        early,\n        {LONG}\n        + y,\n    )\n",
+        ),
+        ("(\n    x.mean()\n    + 2 * y  # two\n)", "+ 2 * y  # two\n"),
+        ("(\n    x.mean(),\n    2 * y,\n)", "torch.where(condition, early2, 2 * y)"),
+    ],
+)
+def test_what_stood_on_several_lines_stands_well(make: Any, runner: Any, end: str, lines: str) -> None:
+    import torch
+
+    early = "x.sum(), x.sum()" if end.endswith("y,\n)") else "x.sum()"
+    source = source_of(f"y = x.max()\nif y > 0.5:\n    return {early}\ny = y * 2\nreturn {end}")
+    after = make(source, cst.If).after(choose_at_the_end)
+    assert lines in after
+    for x in (torch.tensor([0.1, 0.7]), torch.tensor([-3.0, 0.1])):
+        torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x), rtol=0, atol=0)
+    assert not runner.compiled(after, x, fullgraph=True).breaks

@@ -67,6 +67,9 @@ REWRITTEN = {
         "    y = x * 2\nreturn y"
     ),
     "numbers that are computed": "import math\ny = 1.0\nif x.sum() > 0:\n    y = min(math.sqrt(4), 1 / 2)\n    print('a')\nreturn x * y",
+    "one place that both sides change": (
+        "y = x * 2\nif x.sum() > 0:\n    y[0] /= 1.2  # smaller\nelse:\n    y[0] *= x[0]\nreturn y"
+    ),
     "several statements in a line": "y = x\nif x.sum() > 0: y = x * 2; print('b')\nreturn y",
 }
 

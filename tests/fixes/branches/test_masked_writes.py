@@ -8,7 +8,8 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
-from graphdoctor.fixes.branches.masked_writes import write_by_mask
+from graphdoctor.fixes.branches.masked_writes import fill_without_test, write_by_mask
+from graphdoctor.fixes.branches.shortcuts import drop_guard
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.tensors.masks import write_without_test
 from graphdoctor.static.rule import Refusal
@@ -18,6 +19,7 @@ HEAD = "import torch\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n"
 
 REWRITTEN = {
     "nothing to write": "m = x > 0.5\nif m.any():\n    y[m] = 0.0\nreturn y",
+    "a mask in parentheses": "if (x <= 0.5).any():\n    y[x <= 0.5] = 1.0\nreturn y",
     "the mask in place": "if torch.isnan(x).any():\n    x[torch.isnan(x)] = -1\nreturn x",
     "its opposite": "keep = x <= 0.5\nif not keep.all():\n    y[~keep] = 0.0\nreturn y",
     "a count": "m = x > 0.5\nif m.sum() > 0:\n    y.masked_fill_(m, float('-inf'))\nreturn y",
@@ -74,6 +76,142 @@ def test_a_branch_that_does_more_stays(make: Any, body: str) -> None:
     more = "the branch does more than write what its mask selects where the mask is true"
     with pytest.raises(Refuse, match=more):
         make(source_of(body), cst.Call, "any(").run(write_without_test)
+
+
+#: Other tensors with the elements of the mask.
+FILLED = {
+    "the mask": "m = x > 0.5\nif m.any():\n    # padding\n    y = y.masked_fill(m, -1e9)\nreturn y",
+    "a row of it": (
+        "m = x > 0.5\nz = torch.stack([y, y])\nif m.any():\n    z = z.masked_fill(m[None, :], float('-inf'))\n"
+        "    z = z.masked_fill(m.unsqueeze(0).expand(2, -1), torch.finfo(z.dtype).min)\nreturn z"
+    ),
+    "its opposite": "keep = x <= 0.5\nif not keep.all():\n    y = y.masked_fill(~keep, 0)\nreturn y",
+    "the mask in place": "if torch.isnan(x).any():\n    x = x.masked_fill(torch.isnan(x), 0.0)\nreturn x",
+}
+
+
+@pytest.mark.parametrize("body", FILLED.values(), ids=FILLED)
+def test_a_number_is_filled_in_without_asking(make: Any, runner: Any, body: str) -> None:
+    import torch
+
+    source = source_of(body)
+    after = make(source, cst.Call, next(mark for mark in MARKS.values() if mark in source)).after(fill_without_test)
+    assert "if" not in after and "where" not in after and ("padding" in after) == ("padding" in source)
+    for values in ([0.1, 0.7, float("nan")], [0.1, 0.2, 0.3], [0.7, 0.8, 0.9]):
+        x = torch.tensor(values)
+        expected = runner.eager(source, x.clone(), torch.ones(3))
+        torch.testing.assert_close(runner.eager(after, x.clone(), torch.ones(3)), expected, equal_nan=True)
+    assert not runner.compiled(after, x.clone(), torch.ones(3), fullgraph=True).breaks
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "m = x > 0.5\nif m.any():\n    y = x.masked_fill(m, 0)\nreturn y",
+            "The branch does more than fill in a number where its mask is true.",
+        ),
+        (
+            "m = x > 0.5\nif m.any():\n    y = y.masked_fill(x > 0, 0)\nreturn y",
+            "The branch does more than fill in a number where its mask is true.",
+        ),
+        (
+            "m = x > 0.5\nif m.any():\n    y = y.masked_fill(m, x[0])\nreturn y",
+            "The branch does more than fill in a number where its mask is true.",
+        ),
+        (
+            "if (x > 0).any():\n    x = x.masked_fill(x > 0, -1)\n    y = y.masked_fill(x > 0, 0)\nreturn x, y",
+            "The branch changes what its mask is made of.",
+        ),
+        (
+            "if x.any():\n    y = y.masked_fill(x, 0)\nreturn y",
+            "The branch does more than fill in a number where its mask is true.",
+        ),
+    ],
+)
+def test_what_else_a_branch_does_is_not_filled_in(make: Any, body: str, reason: str) -> None:
+    plan = make(source_of(body), cst.Call, "any(").run(fill_without_test)
+    assert isinstance(plan, Refusal) and reason in plan.reason
+
+
+GUARDED = {
+    "not any": "dead = x < 0.5\n{}pool = y.flip(0)\nself.e.data[dead] = pool[dead]",
+    "no sum": "dead = x < 0.5\n{}self.e[dead] = 1.0\nreturn",
+    "an opposite": "keep = x >= 0.5\n{}self.e[~keep] += y[~keep]",
+}
+TESTS = {
+    "not any": "if not torch.any(dead):\n    return\n",
+    "no sum": "if dead.sum() == 0:\n    return\n",
+    "an opposite": "if not (~keep).any():\n    return\n",
+}
+STORING = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("e", torch.zeros(3))
+
+    def store(self, x, y):
+{}
+
+    def forward(self, x, y):
+        self.store(x, y)
+        return self.e * 2
+
+
+f = Net()
+"""
+
+
+def storing(body: str) -> str:
+    return STORING.format("".join(f"        {line}\n" for line in body.rstrip().split("\n")))
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_return_before_such_writes_goes(name: str, fixed: Any, runner: Any) -> None:
+    import torch
+
+    source = storing(GUARDED[name].format(TESTS[name]))
+    after = fixed(source, unsafe=True).text
+    assert "if " not in after
+    for values in ([0.1, 0.7, 0.2], [0.6, 0.7, 0.8], [0.1, 0.2, 0.3]):
+        x = torch.tensor(values)
+        expected = runner.eager(source, x, torch.arange(3.0))
+        torch.testing.assert_close(runner.eager(after, x, torch.arange(3.0)), expected)
+        assert not runner.compiled(after, x, torch.arange(3.0)).breaks
+
+
+@pytest.mark.parametrize(
+    ("rest", "reason"),
+    [
+        ("self.e[dead] = 1.0\nself.e.mul_(2)", "the lines after the return do more than write where the mask is true"),
+        ("self.n = 3\nself.e[dead] = 1.0", "the lines after the return do more than write where the mask is true"),
+        ("dead = y > 0\nself.e[dead] = 1.0", "the lines after the return do more than write where the mask is true"),
+        ("self.e[x < 1] = 1.0", "the lines after the return do more than write where the mask is true"),
+        ("self.e[dead] = y[dead].max()", "`y[dead].max()` may raise for an empty selection"),
+        ("global n\nn = 3\nself.e[dead] = 1.0", "the function writes names that other code reads"),
+        (
+            "p = y[torch.randperm(3)]\nself.e[dead] = p[dead]",
+            "`torch.randperm(3)` may have side effects, and would run in each call",
+        ),
+    ],
+)
+def test_a_return_before_anything_else_stays(make: Any, rest: str, reason: str) -> None:
+    case = make(storing(f"dead = x < 0.5\nif not dead.any():\n    return\n{rest}"), cst.Call, "any(")
+    with pytest.raises(Refuse) as refused:
+        case.run(drop_guard)
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize("test", ["not dead.any() and y is not None", "dead.any()", "not x.any()", "dead.sum() > 3"])
+def test_another_question_is_no_guard(make: Any, test: str) -> None:
+    case = make(
+        storing(f"dead = x < 0.5\nif {test}:\n    return\nself.e[dead] = 1.0"), cst.Call, test.split("(")[0].split()[-1]
+    )
+    assert case.refusal(drop_guard) == "This is no return where a mask selects nothing."
 
 
 #: A multimodal model puts features where its placeholders are.
