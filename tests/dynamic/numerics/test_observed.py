@@ -98,3 +98,21 @@ def test_the_gradient_of_a_result_may_be_gone_where_that_is_announced() -> None:
         assert not observed.is_known(name, ["zero_gradients"], before, {})
         assert not observed.is_known(name, ["requires_grad"], before, {name: torch.zeros(())})
     assert not observed.is_known("gradient of output_layer.weight", ["requires_grad"], other, {})
+
+
+class Averaged(torch.nn.Module):
+    """Gives up the memory of its parameter in each call: the allocator gives it to the next tensor of its size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.p = torch.nn.Parameter(torch.ones(4096), requires_grad=False)
+
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        self.p.data = self.p.data * 0.99
+        return [torch.zeros(4096) for _ in range(8)]
+
+
+def test_memory_that_was_given_up_is_shared_with_nothing() -> None:
+    sample = Sample(Averaged(), (torch.ones(2),))
+    found = observed.observe(sample, lambda sample: (sample.function(*sample.args), None), [])
+    assert {found[f"the memory of output[{number}]"] for number in range(8)} == {observed.OWN}
