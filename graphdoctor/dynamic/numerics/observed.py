@@ -205,7 +205,7 @@ class _Memory:
     def __init__(self, sample: Sample) -> None:
         self._names: dict[int, str] = {}
         self._storages: dict[int, str] = {}
-        self._kept: list[torch.Tensor] = []
+        self._kept: list[object] = []
         for name, tensor in {**_tensors(sample.args, "input"), **_tensors(sample.kwargs, "input")}.items():
             self.owner(name, tensor)
         if sample.module is not None:
@@ -216,8 +216,10 @@ class _Memory:
 
     def owner(self, name: str, tensor: torch.Tensor) -> str:
         """``input[0] itself``, ``shared with input[0]`` or ``its own``."""
-        self._kept.append(tensor)
-        place = _storage(tensor)
+        storage = _storage(tensor)
+        # ``p.data = p.data * m`` gives the old memory up, which the next tensor might get; so it is kept, too.
+        self._kept += (tensor, storage)
+        place = storage.data_ptr() if storage is not None else 0
         known = self._names.setdefault(id(tensor), name)
         first = self._storages.setdefault(place, name) if place else name
         if known != name:
@@ -225,12 +227,13 @@ class _Memory:
         return f"shared with {first}" if first != name else OWN
 
 
-def _storage(tensor: torch.Tensor) -> int:
-    """The address of the memory; 0 where there is none to share."""
+def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    """The memory; None where there is none to share."""
     try:
-        return tensor.untyped_storage().data_ptr() if tensor.numel() else 0
+        storage = tensor.untyped_storage() if tensor.numel() else None
+        return storage if storage is not None and storage.data_ptr() else None
     except (RuntimeError, NotImplementedError):  # sparse tensors and subclasses without a storage
-        return 0
+        return None
 
 
 def _parameters(sample: Sample) -> Snapshot:

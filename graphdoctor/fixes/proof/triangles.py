@@ -15,6 +15,7 @@ from graphdoctor.fixes.analysis.purity import called, is_pure, is_torch_function
 from graphdoctor.fixes.analysis.types import latest
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.proof.aliasing import is_changed_in
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.syntax.walk import find
 
 Kind = Literal["ones", "zeros", "diagonal", "others", "upper", "lower"]
@@ -59,9 +60,12 @@ def triangle(mask: cst.BaseExpression, editor: Editor) -> Triangle | None:
     if isinstance(mask, cst.Comparison) and len(mask.comparisons) == 1:
         return _compared(mask, editor)
     if isinstance(mask, cst.BinaryOperation) and isinstance(mask.operator, cst.Subtract):
-        left = Triangle("ones") if editor.code(mask.left) in ("1", "1.0") else triangle(mask.left, editor)
+        is_one = editor.code(mask.left) in ("1", "1.0")
+        left = Triangle("ones") if is_one else triangle(mask.left, editor)
         right = triangle(mask.right, editor)
-        return right.negated() if left is not None and left.kind == "ones" and right is not None else None
+        # A matrix of one element would be widened to the size of the other.
+        fits = is_one or _have_one_size(mask.left, mask.right, editor)
+        return right.negated() if left is not None and left.kind == "ones" and right is not None and fits else None
     if not isinstance(mask, cst.Call):
         return None
     return _made(mask, editor) if is_torch_function(mask, editor) else _changed(mask, editor)
@@ -136,7 +140,9 @@ def _made(call: cst.Call, editor: Editor) -> Triangle | None:
         sizes = [e.value for e in plain[0].elements] if isinstance(plain[0], (cst.Tuple, cst.List)) else plain
         return Triangle(_FILLS[name], 0, _are_equal(sizes, editor), is_bool) if len(sizes) == 2 else None
     if name in _FILLS:
-        return Triangle(_FILLS[name], 0, False, is_bool)
+        # Of more dimensions it is a triangle in each matrix of a batch.
+        like = tensor_of(editor.value(plain[0]))
+        return Triangle(_FILLS[name], 0, False, is_bool) if like is not None and like.ndim == 2 else None
     if name == "logical_not" and (inner := triangle(plain[0], editor)) is not None:
         return replace(inner.negated(), is_bool=True)
     return _cut(call, plain[0], plain[1:], given, editor)
@@ -193,6 +199,13 @@ def _filled(made: Triangle | None, call: cst.Call, editor: Editor) -> Triangle |
     return (
         replace(made, kind="diagonal") if made is not None and made.kind == "zeros" and value in ("1", "True") else None
     )
+
+
+def _have_one_size(one: cst.BaseExpression, other: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether two calls that make square matrices are given one size."""
+    if not isinstance(one, cst.Call) or not isinstance(other, cst.Call):
+        return False
+    return _are_equal([a.value for call in (one, other) for a in call.args if a.keyword is None], editor)
 
 
 def _are_equal(sizes: Sequence[cst.BaseExpression], editor: Editor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -98,3 +99,19 @@ def test_the_gradient_of_a_result_may_be_gone_where_that_is_announced() -> None:
         assert not observed.is_known(name, ["zero_gradients"], before, {})
         assert not observed.is_known(name, ["requires_grad"], before, {name: torch.zeros(())})
     assert not observed.is_known("gradient of output_layer.weight", ["requires_grad"], other, {})
+
+
+def test_memory_that_a_call_gives_up_is_not_given_to_a_result() -> None:
+    module = torch.nn.Linear(2, 2).requires_grad_(False)
+    gone: list[bool] = []
+    weakref.finalize(module.weight.untyped_storage(), gone.append, True)
+    seen: list[bool] = []
+
+    def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
+        module.weight.data = module.weight.data * 0.99
+        # The allocator would give it to one of the next tensors, which would seem to share it with the parameter.
+        seen.append(bool(gone))
+        return None, None
+
+    observed.observe(Sample(module, (torch.ones(2),)), call, [])
+    assert seen == [False]

@@ -98,6 +98,13 @@ def test_of_a_matrix(fixed: Any, runner: Any) -> None:
     same_in_one_graph(runner, source, after, torch.rand(4, 3))
 
 
+def test_a_mask_like_a_matrix(fixed: Any, runner: Any) -> None:
+    source = program("s = torch.mm(x, x.t())", "m = torch.ones_like(s).triu(1).bool()", "return s[m]")
+    after = fixed(source).text
+    assert "s[torch.triu_indices(s.shape[0], s.shape[1], 1, device=s.device).unbind()]" in after
+    same_in_one_graph(runner, source, after, torch.rand(4, 3))
+
+
 def same_in_one_graph(runner: Any, before: str, after: str, x: torch.Tensor) -> None:
     given = [x.clone().requires_grad_() for _ in range(2)]
     expected, found = runner.eager(before, given[0]), runner.compiled(after, given[1], fullgraph=True)
@@ -133,6 +140,10 @@ def same_in_one_graph(runner: Any, before: str, after: str, x: torch.Tensor) -> 
         ["m = torch.eye(len(x)).bool()", "return x[m, 0]"],
         ["m = torch.eye(len(x)).bool()", "return x[0, m]"],
         ["m = torch.eye(len(x)).bool()", "return x.masked_select(m)"],
+        ["d = torch.cdist(x, x)", "m = torch.ones_like(d).triu(1).bool()", "return d[m]"],
+        ["d = torch.stack([x, x, x])", "m = torch.ones_like(d, dtype=torch.bool).tril()", "return d[m]"],
+        ["m = (torch.ones(2, 2) - torch.eye(1)).bool()", "return x[m]"],
+        ["n = torch.eye(1)", "m = (torch.ones(2, 2) - n).bool()", "return x[m]"],
     ],
 )
 def test_other_masks_stay(fixed: Any, lines: list[str]) -> None:
