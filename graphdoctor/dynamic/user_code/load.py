@@ -114,7 +114,9 @@ def install_overlay(overlay: Mapping[str, str]) -> None:
         if text is None:
             return original(self, fullname)
         _prime(path, text)
-        code = _watched(text, path) if definitions.changes else compile(text, path, "exec", dont_inherit=True)
+        if definitions.changes:
+            return _watched(text, path)
+        code: CodeType = compile(text, path, "exec", dont_inherit=True)
         return code
 
     SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
