@@ -2,8 +2,7 @@
 
 What: `torch.compile(model)` as a statement of its own, or a function that binds the result to a name of its own which
 nothing reads after that: `for layer in model.layers: layer = torch.compile(layer)`. Or a trainer that was made with the
-model before and goes on with it, while nothing calls the compiled one. Or a name for what `model.compile()` gives, which
-is None.
+model before and goes on with it, while nothing calls the compiled one. Or a name for what `model.compile()` gives.
 
 Why: `torch.compile` returns a compiled wrapper and leaves its argument as it is. The program goes on with the
 uncompiled model, without any message.

@@ -283,3 +283,13 @@ def test_only_the_verdict_and_the_fixes_are_proved_where_nothing_else_is_wanted(
     assert wanted.verification is not None and diagnosis.verification is not None
     assert wanted.verification.fixes == diagnosis.verification.fixes
     assert wanted.summary == diagnosis.summary
+
+
+def test_a_fix_that_another_one_leaves_no_room_for_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(
+        "import torch\n\n\n@torch.compile\ndef f(x):\n    if x.isnan().any():\n        print(1)\n    return x\n"
+    )
+    notes = api.scan(api.ScanOptions((str(file),), run=False, fix=True)).notes
+    assert "not written: the fix of GD101 at m.py:7, for another one changes the same code" in notes
+    assert "if not torch.compiler.is_compiling() and x.isnan().any():" in file.read_text()

@@ -110,7 +110,7 @@ def test_a_sample_in_a_cell_is_run_and_fixes_are_written_into_the_cell(graphdoct
         ("demo.ipynb:cell 3", 4),
     }
     assert found["verification"]["fullgraph_passes"] is True
-    assert any("line 4 did not run" in (f["fix"]["doubts"] or "") for f in found["findings"])
+    assert {f["rule"]: f["fix"]["label"] for f in found["findings"]} == {"GD101": "safe", "GD201": "verified"}
     after = notebook.read_text(encoding="utf-8")
     expected = (
         NET.replace(
@@ -186,3 +186,26 @@ def test_a_model_of_a_cell_is_named_behind_a_colon(graphdoctor: Command, tmp_pat
     options = ["--input", "float32[3]", "--quick", "--output-format", "json"]
     found = report(graphdoctor("scan", "net.ipynb:Net", *options, cwd=tmp_path))
     assert [run["outcome"] for run in found["dynamic"]] == ["ok"]
+
+
+BRANCH = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.linear(x)
+        if y.sum() > 0:
+            y = y * 2
+        return y
+"""
+
+
+def test_the_outcomes_of_tests_in_cells_are_seen(graphdoctor: Command, tmp_path: Path) -> None:
+    """Without them the fix of a branch was never verified: its line "did not run"."""
+    (tmp_path / "net.ipynb").write_text(dump(SETUP, BRANCH), encoding="utf-8")
+    options = ("--mode", "eval", "--output-format", "json")
+    done = graphdoctor("scan", "net.ipynb:Net", "--input", "float32[2,4]", *options, cwd=tmp_path)
+    [found] = report(done)["findings"]
+    assert (found["rule"], found["fix"]["label"]) == ("GD201", "verified"), found["fix"]["doubts"]

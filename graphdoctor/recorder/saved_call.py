@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,9 @@ from graphdoctor.recorder.definitions import definitions
 
 #: What a program is called, and what it is in the processes that it spawns.
 _MAIN = ("__main__", "__mp_main__")
+#: What pickle says of a class that it does not find.
+_LOST = re.compile(r"Can't get attribute '([\w.]+)' on <module ")
+_SAVE_AGAIN = "put it back, or save the call again with `graphdoctor run --save-sample`"
 
 
 def load(
@@ -36,8 +40,10 @@ def load(
     _search([root or (script or file).parent], 0)
     _search(first, 0)
     _search(last, len(sys.path))
+    if script is not None and not script.exists():
+        raise RuntimeError(f"{script.resolve()} is not there, of which this is a call: {_SAVE_AGAIN}")
     main = definitions(script.resolve(), name) if script is not None else None
-    with _as_main(main):
+    with _as_main(main), _what_is_missing():
         saved = torch.load(file, map_location="cpu", weights_only=False)
         others = dict(_others(saved.get("apart", {}))) if main is not None else {}
     if main is not None:
@@ -58,6 +64,20 @@ def _others(pickled: Mapping[str, bytes]) -> Iterator[tuple[str, Any]]:
     for name, written in pickled.items():
         with contextlib.suppress(Exception):
             yield name, pickle.loads(written)
+
+
+@contextlib.contextmanager
+def _what_is_missing() -> Iterator[None]:
+    """A class that the program no longer has is called that; pickle calls it an attribute of a module."""
+    try:
+        yield
+    except AttributeError as error:
+        lost = _LOST.match(str(error))
+        if lost is None:
+            raise
+        raise RuntimeError(
+            f"`{lost[1]}` is not there any more, of which this call has an object: {_SAVE_AGAIN}"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+import torch
 
 from graphdoctor.fixes.verification.verify import Verified
 from graphdoctor.model.findings import Finding, Fix, Location
@@ -13,6 +17,7 @@ from graphdoctor.model.labels import Label, label
 from graphdoctor.model.runs import Dropped, Numerics, Verification
 from graphdoctor.program.samples import Saved, write_samples
 from graphdoctor.program.several_calls import OnCall, graded, together
+from graphdoctor.recorder.saved_call import load
 from graphdoctor.trace.files import TraceFile
 from graphdoctor.trace.process import Process
 
@@ -105,3 +110,27 @@ def test_layers_that_cannot_be_saved_for_one_reason_are_told_once(tmp_path: Path
     saved, notes = write_samples(tmp_path / "first.py", tmp_path, [process])
     assert not saved
     assert notes == ("the call of Block was not saved: no", "the call of Head was not saved: no")
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (None, r".*train.py is not there, of which this is a call: put it back, or save the call again with .*"),
+        ("class Other:\n    pass\n", r"`Net` is not there any more, of which this call has an object: .*"),
+    ],
+)
+def test_a_call_of_code_that_is_gone_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, said: str
+) -> None:
+    """The object is one of the script's, which was deleted or changed since."""
+    made: Any = ModuleType("__main__")
+    exec("class Net:\n    pass\n", vars(made))
+    with monkeypatch.context() as saving:
+        saving.setitem(sys.modules, "__main__", made)
+        torch.save({"args": (made.Net(),), "kwargs": {}, "globals": {}}, tmp_path / "first.pt")
+    if script is not None:
+        (tmp_path / "train.py").write_text(script)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(RuntimeError, match=said):
+        load(tmp_path / "first.pt", script=tmp_path / "train.py", name="train_of_a_call")
+    sys.modules.pop("train_of_a_call", None)

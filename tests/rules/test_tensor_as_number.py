@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from graphdoctor.api import ScanOptions, scan
 from graphdoctor.lint.engine import analyse
@@ -288,3 +289,30 @@ def test_what_is_surely_a_number_counts_beside_what_may_be_one(tmp_path, index):
     file.write_text(BESIDE.format(index=index))
     found = [f for f in analyse([(file, "model.py")]).findings if f.rule == "GD215"]
     assert [(f.location.line, f.severity) for f in found] == [(9, "error")]
+
+
+PADDED = """\
+import torch
+import torch.nn.functional as F
+
+
+@torch.compile(backend="eager")
+def up(x, y):
+    wide = torch.tensor([{}])
+    return F.pad(x, [wide // 2, wide - wide // 2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "found"), [("y.size()[3] - x.size()[3]", []), ("6", []), ("y.sum().long()", ["GD215"])]
+)
+def test_a_tensor_of_one_number_keeps_it(
+    tmp_path: Path, splits: Callable[..., bool], number: str, found: list[str]
+) -> None:
+    """The padding of a decoder, from sizes: fake tensors of one element know the number that they were made of."""
+    source = PADDED.format(number)
+    file = tmp_path / "up.py"
+    file.write_text(source)
+    rules = [f.rule for f in analyse([(file, "up.py")]).findings]
+    assert [rule for rule in rules if rule == "GD215"] == found, rules
+    assert splits(source, "up", torch.rand(1, 2, 4, 4), torch.rand(1, 2, 4, 6)) is bool(found)

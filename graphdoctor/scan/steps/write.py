@@ -59,7 +59,8 @@ def write(plan: WritePlan | None, findings: Sequence[Finding], sources: Sources,
             notes.append(f"fixed: {path} ({count} {'fix' if count == 1 else 'fixes'} written)")
         except SourceError as error:
             notes.append(f"not fixed: {path} {error}")
-    notes.extend(f"not fixed: {f.location.path}:{f.location.line} {f.rule} overlaps another fix" for f in overlapping)
+    places = (f"{f.rule} at {f.location.path}:{f.location.line}" for f in overlapping)
+    notes.extend(f"not written: the fix of {place}, for another one changes the same code" for place in places)
     marked = [replace(f, fix=replace(f.fix, written=True)) if f.fix and f in written else f for f in findings]
     return Written(marked, notes or (f"fixed: nothing; {_why_nothing(findings, plan.unsafe)}",))
 

@@ -42,7 +42,7 @@ class Tensor(Value):
     #: A function argument, not the result of an operator.
     argument: bool = False
     sparse: bool = False
-    #: 0-d and made from Python numbers alone (``torch.tensor(3)``, ``torch.div(n, 2)``): usable as a size.
+    #: Of one element, and made from Python numbers alone (``torch.tensor([3])``, ``torch.div(n, 2)``): used as a size.
     constant: bool = False
     #: The sizes, where they are literals: ``torch.rand(4, 8)``.
     sizes: tuple[int, ...] | None = None

@@ -24,7 +24,14 @@ def from_literal(value: Value) -> Tensor:
         if kinds and kinds <= {"int", "float"}
         else None
     )
-    return Tensor(dtype, _depth(value), constant=isinstance(value, (Const, PythonValue)))
+    return Tensor(dtype, _depth(value), constant=_is_one_number(value))
+
+
+def _is_one_number(value: Value) -> bool:
+    """A Python number, or a list of one: of a tensor of a single element, fake tensors keep the number."""
+    if isinstance(value, Seq) and value.items is not None and len(value.items) == 1:
+        return _is_one_number(value.items[0])
+    return isinstance(value, (Const, PythonValue))
 
 
 def _depth(value: Value) -> int | None:
