@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from graphdoctor.static.domain.decorators import CACHED_CLASSMETHOD, CACHED_METHOD
+
 #: What makes a function an attribute of a class.
 DECORATORS = ("builtins.property", "builtins.staticmethod", "builtins.classmethod")
 
@@ -103,6 +105,9 @@ AS_SUBCLASS = "torch.Tensor.as_subclass"
 
 #: What to do instead of some of the calls.
 INSTEAD = {
+    **dict.fromkeys(
+        (CACHED_METHOD, CACHED_CLASSMETHOD), "put the cached function at module level, where Dynamo traces it"
+    ),
     **dict.fromkeys(WITH_LISTS, "give it a list"),
     **dict.fromkeys(OBJECTS, "pass the value as it is, or use `typing.cast`, which is traced"),
     **dict.fromkeys(MADE_BEFORE, "give a dict, a named tuple or an object of a dataclass, which are traced"),

@@ -33,6 +33,7 @@ from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.fixes.python.idioms import as_list, power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
+from graphdoctor.static.domain.decorators import CACHED_CLASSMETHOD
 from graphdoctor.static.domain.events import Call, GetAttr, ReadItem
 from graphdoctor.static.domain.torch_tables import (
     EXTENSION,
@@ -58,7 +59,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import GIVE_NO_TENSOR, UFUNC_METHODS, WITH_END, WITHOUT_TENSORS
-from ._shared import certainty, code, consequence
+from ._shared import certainty, code, consequence, leaves_function
 from ._untraced_functions import (
     ARRAYS,
     AS_SUBCLASS,
@@ -960,7 +961,7 @@ def check_call(event: Call) -> Hit | None:
         _without_tensors(event) or _suggestion(event.qualname),
         certainty(event),
         torch=_reversed(event) or ON_SOME.get(event.qualname, ""),
-        consequence=consequence(event),
+        consequence=leaves_function(event) if event.qualname == CACHED_CLASSMETHOD else consequence(event),
     )
 
 
