@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphdoctor.static.domain.decorators import CACHED_CLASSMETHOD, CACHED_METHOD
+from graphdoctor.static.domain.torch_tables import ASKED_FOR_PARAMETERS
 
 #: What makes a function an attribute of a class.
 DECORATORS = ("builtins.property", "builtins.staticmethod", "builtins.classmethod")
@@ -105,6 +106,7 @@ AS_SUBCLASS = "torch.Tensor.as_subclass"
 
 #: What to do instead of some of the calls.
 INSTEAD = {
+    ASKED_FOR_PARAMETERS: "ask at module level what parameters the function has, and keep the answer",
     **dict.fromkeys(
         (CACHED_METHOD, CACHED_CLASSMETHOD), "put the cached function at module level, where Dynamo traces it"
     ),
