@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from graphdoctor.static.domain.decorators import CACHED_CLASSMETHOD, CACHED_METHOD
+from graphdoctor.static.domain.torch_tables import ASKED_FOR_PARAMETERS
+
 #: What makes a function an attribute of a class.
 DECORATORS = ("builtins.property", "builtins.staticmethod", "builtins.classmethod")
 
@@ -103,6 +106,10 @@ AS_SUBCLASS = "torch.Tensor.as_subclass"
 
 #: What to do instead of some of the calls.
 INSTEAD = {
+    ASKED_FOR_PARAMETERS: "ask at module level what parameters the function has, and keep the answer",
+    **dict.fromkeys(
+        (CACHED_METHOD, CACHED_CLASSMETHOD), "put the cached function at module level, where Dynamo traces it"
+    ),
     **dict.fromkeys(WITH_LISTS, "give it a list"),
     **dict.fromkeys(OBJECTS, "pass the value as it is, or use `typing.cast`, which is traced"),
     **dict.fromkeys(MADE_BEFORE, "give a dict, a named tuple or an object of a dataclass, which are traced"),

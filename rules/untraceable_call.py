@@ -33,8 +33,10 @@ from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.fixes.python.idioms import as_list, power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
+from graphdoctor.static.domain.decorators import CACHED_CLASSMETHOD
 from graphdoctor.static.domain.events import Call, GetAttr, ReadItem
 from graphdoctor.static.domain.torch_tables import (
+    ASKED_FOR_PARAMETERS,
     EXTENSION,
     HOST_PACKAGES,
     NUMPY_INDEXED,
@@ -58,7 +60,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import GIVE_NO_TENSOR, UFUNC_METHODS, WITH_END, WITHOUT_TENSORS
-from ._shared import certainty, code, consequence
+from ._shared import certainty, code, consequence, leaves_function
 from ._untraced_functions import (
     ARRAYS,
     AS_SUBCLASS,
@@ -902,7 +904,7 @@ def watches(name: str) -> bool:
         or name.startswith(("operator.", EXTENSION))
         or name in DIVERGENCES
         or name in ARRAYS
-        or name == AS_SUBCLASS
+        or name in (AS_SUBCLASS, ASKED_FOR_PARAMETERS)
         or name in WITH_LISTS
         or name in WITH_END
         or name.rpartition(".")[2] in OF_MODULES
@@ -951,6 +953,7 @@ def check_call(event: Call) -> Hit | None:
         or _goes_through_iterator(event)
         or _leaves_out_the_end(event)
         or event.qualname.startswith(EXTENSION)
+        or event.qualname == ASKED_FOR_PARAMETERS
     )
     if not special and not _is_untraced(event.qualname):
         return None
@@ -960,8 +963,13 @@ def check_call(event: Call) -> Hit | None:
         _without_tensors(event) or _suggestion(event.qualname),
         certainty(event),
         torch=_reversed(event) or ON_SOME.get(event.qualname, ""),
-        consequence=consequence(event),
+        consequence=leaves_function(event) if _leaves_function(event) else consequence(event),
     )
+
+
+def _leaves_function(event: Call) -> bool:
+    """Whether nothing of the function is compiled, though the call is in no block."""
+    return event.qualname in (CACHED_CLASSMETHOD, ASKED_FOR_PARAMETERS)
 
 
 def _is_getter_from_outside(event: Call) -> bool:

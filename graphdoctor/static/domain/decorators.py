@@ -32,6 +32,13 @@ SCRIPTED_IN_AUTOGRAD_FUNCTION = "torch.autograd.Function.ScriptFunction"
 #: Marks a function that runs in an NVTX range, which Dynamo does not enter.
 NVTX_RANGE = "torch.cuda.nvtx.range"
 
+#: The functions of Python that keep the results of a function: what they make is not a Python function.
+CACHES = frozenset(("functools.lru_cache", "functools.cache"))
+
+#: The names by which rules know a call of what one of these made where Dynamo does not find the function behind it: a
+#: method of an ``autograd.Function``, and a classmethod, at which it gives up the frame.
+CACHED_METHOD, CACHED_CLASSMETHOD = "functools.lru_cache.method", "functools.lru_cache.classmethod"
+
 #: The attribute by which ``torch.compiler.assume_constant_result`` marks a function.
 _CONSTANT = "_dynamo_marked_constant"
 

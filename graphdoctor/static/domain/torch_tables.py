@@ -6,6 +6,7 @@ A new method of tensors goes into ``tensor_methods.py`` first: what is not there
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from functools import cache
 from itertools import accumulate
@@ -474,3 +475,13 @@ def within(qualname: str, names: Collection[str]) -> bool:
 def _around(qualname: str) -> tuple[str, ...]:
     """``qualname`` and the packages it lies in."""
     return tuple(accumulate(qualname.split("."), "{}.{}".format))
+
+
+#: What names the parameters of a function of torch, `torch.meshgrid.__kwdefaults__`. Dynamo puts these functions in the
+#: graph, and does not look inside; those that load and save it traces.
+PARAMETERS = re.compile(
+    r"torch\.(?!load\.|save\.)(?:nn\.functional\.)?[a-z]\w*\.__(?:kwdefaults__|annotations__|code__\.co_varnames)"
+)
+
+#: The name by which rules know the question for one: `"indexing" in torch.meshgrid.__kwdefaults__`.
+ASKED_FOR_PARAMETERS = "torch.functional.parameters.__contains__"

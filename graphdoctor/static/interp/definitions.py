@@ -9,6 +9,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.decorators import (
+    CACHES,
     DEFAULT_OF_LOOKUP,
     NOTHING,
     NUMBA,
@@ -140,8 +141,7 @@ def _decorators(interpreter: Interpreter, node: cst.FunctionDef) -> _Decorators:
         markers.add(OTHER_COMPILER)
     if is_of_numba(named):
         markers.add(NUMBA)
-    if NVTX_RANGE in named:
-        markers.add(NVTX_RANGE)
+    markers |= {NVTX_RANGE, *CACHES}.intersection(named)
     if values:
         markers |= type_checkers.checked(interpreter, node, values)
     return _Decorators(tuple(values), frozenset(markers), tuple(around))

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.static.domain.decorators import NUMBA, NVTX_RANGE, OTHER_COMPILER, SCRIPTED_IN_AUTOGRAD_FUNCTION
+from graphdoctor.static.domain.decorators import (
+    CACHED_CLASSMETHOD,
+    CACHED_METHOD,
+    CACHES,
+    NUMBA,
+    NVTX_RANGE,
+    OTHER_COMPILER,
+    SCRIPTED_IN_AUTOGRAD_FUNCTION,
+)
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, EXTENSION
 from graphdoctor.static.domain.value_functions import join, options
@@ -59,6 +67,11 @@ def _name_for_rules(function: Function) -> str:
         return f"{SCRIPTED_IN_AUTOGRAD_FUNCTION}.__call__"
     if NVTX_RANGE in info.markers:
         return f"{NVTX_RANGE}.__call__"
+    if CACHES & info.markers:
+        if "classmethod" in info.markers:
+            return CACHED_CLASSMETHOD
+        if info.owner is not None and info.owner.derives(*AUTOGRAD_FUNCTION):
+            return CACHED_METHOD
     if type_checkers.DRAWS in info.markers:
         return f"{type_checkers.BEARTYPE}.__call__"
     if NUMBA in info.markers:

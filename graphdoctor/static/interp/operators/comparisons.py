@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.domain import torch_versions
-from graphdoctor.static.domain.events import Specialise, Truth
+from graphdoctor.static.domain.events import Call, Specialise, Truth
+from graphdoctor.static.domain.torch_tables import ASKED_FOR_PARAMETERS, PARAMETERS
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
     is_drawn,
@@ -188,6 +189,8 @@ def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right
         return PythonValue("bool")
     for option in options(right):
         _look_through(interpreter, node, left, option)
+    if type(right) is External and PARAMETERS.fullmatch(right.qualname):
+        interpreter.emit(Call, node, qualname=ASKED_FOR_PARAMETERS, args=(left,), kwargs={})
     negative = any(isinstance(c.operator, cst.NotIn) for c in node.comparisons)
     found = _is_in(left, right)
     if found is not None:
