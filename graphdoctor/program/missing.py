@@ -25,12 +25,23 @@ def lacking(folder: Path) -> str:
             name, file, searched = said["name"], Path(said["file"]), said["path"]
             if file.suffix != ".py" or not is_file(file):
                 continue
+            if not name:
+                return _of_package(file)
             searched = [str(place) for place in searched]
             top, _, inside = str(name).partition(".")
             taken = _found(top, searched) if inside else ""
             names = list(dict.fromkeys([str(name) if taken else top, *_missing(file, searched)]))
             return f"missing: {_shown(names)}; {'; '.join(_remedies(names, searched, taken))}"
     return ""
+
+
+def _of_package(file: Path) -> str:
+    """How a file with relative imports is run, which knows no package where it is run by its path."""
+    names, folder = [file.parent.name, file.stem], file.parent.parent
+    while is_file(folder / "__init__.py"):
+        names, folder = [folder.name, *names], folder.parent
+    there = "" if folder == Path.cwd() else f" in {folder}"
+    return f"{file.name} imports from its own package: run it as `graphdoctor run -m {'.'.join(names)}`{there}"
 
 
 def _remedies(names: Sequence[str], searched: Sequence[str], taken: str) -> Iterator[str]:

@@ -35,8 +35,10 @@ def _note_missing(folder: str) -> None:
     """Note the import that ended the program, and where Python looked for modules by then."""
     error = getattr(sys, "last_value", None)
     with contextlib.suppress(Exception):
-        if isinstance(error, ModuleNotFoundError) and error.name:
-            said = {"name": error.name, "file": _program(error), "path": sys.path}
+        is_relative = isinstance(error, ImportError) and "no known parent package" in str(error)
+        if is_relative or (isinstance(error, ModuleNotFoundError) and error.name):
+            # A relative import has no name: what lacks is the package of the program.
+            said = {"name": "" if is_relative else error.name, "file": _program(error), "path": sys.path}
             Path(folder, MISSING.format(os.getpid())).write_text(json.dumps(said), encoding="utf-8")
 
 

@@ -498,6 +498,19 @@ def test_all_modules_that_a_program_lacks_are_named(graphdoctor: Command, tmp_pa
         )
 
 
+def test_a_file_of_a_package_is_to_be_run_as_a_module(graphdoctor: Command, tmp_path: Path) -> None:
+    for name in ("net/__init__.py", "net/tools/__init__.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    program(tmp_path, "from .. import layers\n", "net/tools/train.py")
+    for folder, place in ((tmp_path, ""), (tmp_path / "net", f" in {tmp_path}")):
+        done = graphdoctor("run", str(tmp_path / "net/tools/train.py"), cwd=folder)
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            f"graphdoctor: train.py imports from its own package: run it as `graphdoctor run -m net.tools.train`{place}"
+        )
+
+
 def test_program_has_its_own_streams_and_ends_after_its_steps(graphdoctor: Command, tmp_path: Path) -> None:
     program(tmp_path, BREAKS.replace("range(4)", "range(100)"))
     done = graphdoctor("run", "--steps", "3", "--exit-zero", "train.py", cwd=tmp_path)
