@@ -35,9 +35,9 @@ def _note_missing(folder: str) -> None:
     """Note the import that ended the program, and where Python looked for modules by then."""
     error = getattr(sys, "last_value", None)
     with contextlib.suppress(Exception):
-        is_relative = isinstance(error, ImportError) and "no known parent package" in str(error)
-        if is_relative or (isinstance(error, ModuleNotFoundError) and error.name):
-            # A relative import has no name: what lacks is the package of the program.
+        # A relative import has no name: what is missing is the package of the program.
+        is_relative = "no known parent package" in str(error)
+        if isinstance(error, ImportError) and (is_relative or (isinstance(error, ModuleNotFoundError) and error.name)):
             said = {"name": "" if is_relative else error.name, "file": _program(error), "path": sys.path}
             Path(folder, MISSING.format(os.getpid())).write_text(json.dumps(said), encoding="utf-8")
 
