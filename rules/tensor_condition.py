@@ -656,12 +656,19 @@ def check_truth(event: Truth) -> Hit | None:
     tested = event.branch.subject if isinstance(event.branch, cst.Match) else event.node
     return Hit(
         event,
-        f"{WORDING[event.context]} tensor data {code(event, tested)}",
+        f"{_wording(event)} tensor data {code(event, tested)}",
         _suggestion(event),
         "possible" if _short_circuited(event) or _maybe_flag(event) else certainty(event, event.value),
         torch="<2.14" if event.by_key else "",
         consequence=consequence(event),
     )
+
+
+def _wording(event: Truth) -> str:
+    # `items.index(x)` compares as `x in items` does.
+    if event.context == "in" and isinstance(event.node, cst.Call):
+        return f"`{called(event.node)}()` compares"
+    return WORDING[event.context]
 
 
 def _suggestion(event: Truth) -> str:

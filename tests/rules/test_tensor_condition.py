@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -262,3 +263,28 @@ def test_a_key_that_is_no_tensor_is_traced_since_2_14(tmp_path: Path, extreme: s
     exec(file.read_text(), names)
     breaks = torch._dynamo.explain(names["f"])(torch.rand(3, 4)).graph_break_count
     assert bool(breaks) == bool(expected["2.14" if allows(">=2.14", torch.__version__) else "2.13"])
+
+
+def test_methods_of_lists_that_compare_are_named(splits: Callable[..., bool], tmp_path: Path) -> None:
+    import torch
+
+    source = """\
+import torch
+
+
+def f(x: torch.Tensor):
+    rows = [x[0], x[1]]
+    return x * rows.index(x.max()) + rows.count(x[0]) + (x[1] in rows)
+
+
+compiled = torch.compile(f)
+"""
+    file = tmp_path / "rows.py"
+    file.write_text(source)
+    messages = [finding.message for finding in analyse([(file, file.name)]).findings]
+    assert [message.split(" tensor data")[0] for message in messages] == [
+        "`index()` compares",
+        "`count()` compares",
+        "`in` compares",
+    ]
+    assert splits(source, "f", torch.rand(3))
