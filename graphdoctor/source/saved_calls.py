@@ -6,12 +6,17 @@ import ast
 from pathlib import Path
 
 #: The module that such a file imports ``load`` from.
-LOADER = "graphdoctor.recorder.saved_call"
+_LOADER = "graphdoctor.recorder.saved_call"
+
+
+def is_saved_call(text: str) -> bool:
+    """Whether ``text`` is that of such a file."""
+    return _LOADER in text
 
 
 def script_of(file: Path, text: str) -> Path | None:
     """The script whose call ``file``, with this ``text``, has saved; None for other files."""
-    if LOADER not in text:
+    if not is_saved_call(text):
         return None
     try:
         tree = ast.parse(text)

@@ -15,7 +15,9 @@ import libcst as cst
 from graphdoctor.fixes.core.apply import apply, overlap
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.model.findings import Edit
+from graphdoctor.source.errors import SourceError
 from graphdoctor.source.text import line_starts
+from graphdoctor.syntax.parse_check import check
 from graphdoctor.syntax.walk import walk
 
 #: Expressions that mean something else beside an operator that binds tighter.
@@ -50,8 +52,8 @@ def merged(edits: tuple[Edit, ...], editor: Editor) -> tuple[Edit, ...]:
     left = tuple(part for number, part in enumerate(parts) if number not in made)
     # What is written must be Python: an expression may stand in other surroundings than in the source.
     try:
-        cst.parse_module(apply(editor.module.text, left))
-    except cst.ParserSyntaxError as error:
+        check(apply(editor.module.text, left))
+    except SourceError as error:
         raise ValueError("the parts of the rewrite do not fit together") from error
     return left
 

@@ -13,7 +13,7 @@ from graphdoctor.model.labels import NOT_VERIFIED
 from graphdoctor.scan.copies import Copies
 from graphdoctor.scan.steps.join import Joined
 from graphdoctor.source.files import text_of
-from graphdoctor.source.saved_calls import LOADER
+from graphdoctor.source.saved_calls import is_saved_call
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
@@ -66,7 +66,7 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
         session.steps.run(request.timeout)
         copies = Copies(request, joined.sources.files, session.steps.verifying, session.server)
         texts = joined.sources.texts
-        constructs = LOADER not in text_of(request.file)
+        constructs = not is_saved_call(text_of(request.file))
         prove = partial(
             verification.verify, joined.findings, texts, runs, copies, plan.each, request.timeout, constructs
         )

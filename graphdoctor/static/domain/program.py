@@ -153,7 +153,7 @@ class FunctionInfo:
     #: Of a decorator: the wrapper that it puts in the place of the decorated function, computed once.
     wrapper: Function | None = None
     #: Whether it makes an ``nn.Module``, computed once for all files that import it.
-    builds_module: bool | None = None
+    builds_module_or_logger: bool | None = None
     #: The names that it uses as tensors, and those that it uses as numbers, computed once.
     uses: tuple[frozenset[str], frozenset[str]] | None = None
 

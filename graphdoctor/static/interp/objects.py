@@ -141,7 +141,7 @@ def patch_class(interpreter: Interpreter, patched: Class, name: str, value: Valu
         patched.info.attrs[name] = value if before is None else join(before, value)
 
 
-#: The depth of calls to which ``builds_module`` looks for one that makes a module.
+#: The depth of calls to which ``builds_module_or_logger`` looks for one that makes a module.
 _DEEPEST = 3
 _CALL = re.compile(r"(?:\b(\w+)\.)?\b(\w+)\(")
 #: A class whose object a function gives back: ``return Sampler(size)``.
@@ -150,21 +150,23 @@ _GIVEN = re.compile(r"\breturn[ \t]+([A-Z]\w*)\(")
 _CHOICE = re.compile(r"(?:=|\breturn)[ \t]*([A-Z]\w*)[ \t]*$", re.M)
 
 
-def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) -> bool:
-    """Whether the text of ``info`` makes an ``nn.Module``, chooses the class of one, or calls a function that does.
+def builds_module_or_logger(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) -> bool:
+    """Whether the text of ``info`` makes an ``nn.Module`` or a logger, chooses the class of a module, or calls a
+    function that does.
 
-    An object of another class that it gives back may be a part of one, and a logger is called by one.
+    An object of another class that it gives back may be a part of a module.
     """
-    if info.builds_module is None:
+    if info.builds_module_or_logger is None:
         # Set first, because the function may call itself.
-        info.builds_module = False
+        info.builds_module_or_logger = False
         text = info.module.source.code(info.node)
         called = {*_CALL.findall(text), *(("", name) for name in _CHOICE.findall(text))}
-        info.builds_module = any(_makes_module(interpreter, info, owner, name, depth) for owner, name in called) or any(
-            isinstance(info.module.scope.names.get(name), Class) for name in _GIVEN.findall(text)
+        info.builds_module_or_logger = (
+            "getLogger(" in text
+            or any(_makes_module(interpreter, info, owner, name, depth) for owner, name in called)
+            or any(isinstance(info.module.scope.names.get(name), Class) for name in _GIVEN.findall(text))
         )
-        info.builds_module = info.builds_module or "getLogger(" in text
-    return info.builds_module
+    return info.builds_module_or_logger
 
 
 def _makes_module(interpreter: Interpreter, info: FunctionInfo, owner: str, name: str, depth: int) -> bool:
@@ -176,7 +178,9 @@ def _makes_module(interpreter: Interpreter, info: FunctionInfo, owner: str, name
         named = imports.resolve(interpreter, named)
     if isinstance(named, Class):
         return named.info.is_module
-    return isinstance(named, Function) and depth < _DEEPEST and builds_module(interpreter, named.info, depth + 1)
+    return (
+        isinstance(named, Function) and depth < _DEEPEST and builds_module_or_logger(interpreter, named.info, depth + 1)
+    )
 
 
 def may_matter(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
@@ -192,7 +196,7 @@ def may_matter(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, 
     stored = caller is not None and caller.module is interpreter.main and _constructs(interpreter)
     decorates = type(interpreter.frame.statement) is cst.FunctionDef and info.module is interpreter.frame.module
     wraps = (decorates or any(type(arg) is Function for arg in args)) and info.gives_own_function
-    return stored or wraps or builds_module(interpreter, info)
+    return stored or wraps or builds_module_or_logger(interpreter, info)
 
 
 def _constructs(interpreter: Interpreter) -> bool:
