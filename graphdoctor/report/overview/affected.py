@@ -12,7 +12,7 @@ from graphdoctor.report.wording import enumerated, plural
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis, Finding, Region
 
-#: So many models are named that break, and so many in which nothing is predicted to.
+#: So many models are named that break, and so many models and functions in which nothing is predicted to.
 _MOST_AFFECTED = 8
 _MOST_CLEAN = 5
 
@@ -50,14 +50,14 @@ class Affected:
 
 @dataclass(frozen=True)
 class Overview:
-    """``affected`` are the models to look at first, ``more`` the number of others with findings; ``clean`` names some
-    models in which no break is predicted, the largest, and ``clean_more`` is the number of others.
+    """``affected`` are the models to look at first, ``more`` the number of others with findings; ``clean`` are those in
+    which no break is predicted, the largest first, ``clean_functions`` functions that are compiled by themselves.
     """
 
     affected: tuple[Affected, ...]
     more: int
     clean: tuple[Region, ...]
-    clean_more: int
+    clean_functions: tuple[Region, ...] = ()
     #: The names of those that compile parts of themselves.
     in_parts: tuple[str, ...] = ()
 
@@ -69,46 +69,51 @@ class Overview:
     @property
     def none_in(self) -> str:
         """``No break is predicted in the code of 16 models: DETR and 15 more.``; empty where there is none."""
-        if not self.clean:
-            return ""
-        number = len(self.clean) + self.clean_more
         others = "other " if self.affected else ""
-        names = _first([region.name for region in self.clean], self.clean_more)
-        return f"No break is predicted in the code of {plural(number, others + 'model')}: {names}."
+        kinds = (("model", self.clean), ("function", self.clean_functions))
+        named = [f"{plural(len(found), others + kind)}: {_first_names(found)}" for kind, found in kinds if found]
+        return f"No break is predicted in the code of {'; and of '.join(named)}." if named else ""
 
     @property
     def compiled_in_parts(self) -> str:
         """``Boltz compiles parts of itself: only these are judged.``; empty where no model does."""
         if not self.in_parts:
             return ""
-        shown = self.in_parts[:_MOST_CLEAN]
-        names = _first(shown, len(self.in_parts) - len(shown))
+        names = _first(self.in_parts)
         compile_parts = "compiles parts of itself" if len(self.in_parts) == 1 else "compile parts of themselves"
         return f"{names} {compile_parts}: only these parts are judged."
 
 
-def _first(names: Sequence[str], more: int) -> str:
+def _first_names(regions: Sequence[Region]) -> str:
+    return _first([region.name for region in regions])
+
+
+def _first(names: Sequence[str]) -> str:
     """``DETR, Net and 15 more``."""
-    return enumerated([*names, f"{more:,} more"] if more else names)
+    shown, more = names[:_MOST_CLEAN], len(names) - _MOST_CLEAN
+    return enumerated([*shown, f"{more:,} more"] if more > 0 else shown)
 
 
 def overview(diagnosis: Diagnosis) -> Overview | None:
-    """The models of a scan that ran nothing; None where there are not several to tell apart.
+    """The models of a scan that ran nothing; None where there is nothing to say of them, such as where the findings are
+    all of one.
 
     A run says itself what breaks in its model, and of a comparison the reader wants what is new.
     """
-    if diagnosis.dynamic is not None or diagnosis.comparison is not None or len(diagnosis.regions) < 2:
+    if diagnosis.dynamic is not None or diagnosis.comparison is not None:
         return None
     found = affected(diagnosis)
     clean = sorted(_without_findings(diagnosis), key=lambda region: -region.functions)
     in_parts = tuple(dict.fromkeys(region.name for region in diagnosis.regions if region.compiles_parts))
+    if len(diagnosis.regions) < (2 if found else 1):
+        return None
     if not found and not clean and not in_parts:
         return None
     return Overview(
         tuple(found[:_MOST_AFFECTED]),
         len(found) - len(found[:_MOST_AFFECTED]),
-        tuple(clean[:_MOST_CLEAN]),
-        len(clean) - len(clean[:_MOST_CLEAN]),
+        tuple(region for region in clean if region.is_module),
+        tuple(region for region in clean if not region.is_module),
         in_parts,
     )
 
@@ -178,8 +183,11 @@ def _by_place(row: Affected, findings: Sequence[Finding]) -> list[Finding]:
 
 def _without_findings(diagnosis: Diagnosis) -> list[Region]:
     shown = {finding.fingerprint for finding in diagnosis.findings if finding.severity != "info"}
-    modules = (r for r in diagnosis.regions if r.is_module and not r.silenced and not r.compiles_parts)
-    return [region for region in modules if shown.isdisjoint(region.findings)]
+    return [
+        region
+        for region in diagnosis.regions
+        if not region.silenced and not region.compiles_parts and shown.isdisjoint(region.findings)
+    ]
 
 
 def _own(diagnosis: Diagnosis) -> list[Finding]:

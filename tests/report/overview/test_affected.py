@@ -69,7 +69,7 @@ def test_findings_stand_under_the_first_model_that_runs_their_code(scanned: Diag
 def test_the_first_lines_name_models(scanned: Diagnosis) -> None:
     text = terminal.render(scanned)
     assert "Where graphs break, by model:\n  2 breaks  Large  large.py:7\n   1 break  Small  small.py:7\n" in text
-    assert "No break is predicted in the code of 2 other models: Cleanest and Clean.\n" in text
+    assert "No break is predicted in the code of 2 other models: Cleanest and Clean;" in text
     # Nobody compiles the last one, so a line says enough.
     short = "Shown (shown.py:7), code around a model (--verbose has all of it):\n  shown.py:9:9: error GD101"
     assert short in text and "code around a model (--verbose" not in terminal.render(scanned, Look(verbose=True))
@@ -77,10 +77,15 @@ def test_the_first_lines_name_models(scanned: Diagnosis) -> None:
 
 def test_a_clean_scan_says_what_was_looked_at(scanned: Diagnosis) -> None:
     clean = replace(scanned, findings=(), regions=scanned.regions[3:])
-    assert "No break is predicted in the code of 2 models: Cleanest and Clean.\n" in terminal.render(clean)
+    wrapped = "No break is predicted in the code of 2 models: Cleanest and Clean; and of 1 function: helper.\n"
+    assert wrapped in terminal.render(clean)
+    one = replace(clean, regions=scanned.regions[3:4])
+    assert "No break is predicted in the code of 1 model: Clean.\n" in terminal.render(one)
 
 
-def test_a_run_a_comparison_and_a_single_model_need_no_overview(scanned: Diagnosis, compared: Diagnosis) -> None:
+def test_a_run_a_comparison_and_the_findings_of_one_model_need_no_overview(
+    scanned: Diagnosis, compared: Diagnosis
+) -> None:
     assert overview(replace(scanned, dynamic=())) is None
     assert overview(replace(scanned, comparison=compared.comparison)) is None
     assert overview(replace(scanned, regions=scanned.regions[:1])) is None
@@ -95,7 +100,7 @@ def test_a_model_with_silenced_findings_is_not_called_clean(scanned: Diagnosis) 
 def test_many_models_are_cut(scanned: Diagnosis) -> None:
     found = overview(replace(scanned, regions=(*scanned.regions, *(region(f"More{n}", "Large4") for n in range(9)))))
     assert found is not None and (len(found.affected), found.more) == (8, 4)
-    found = overview(replace(scanned, regions=tuple(region(f"Clean{n}") for n in range(9))))
+    found = overview(replace(scanned, findings=(), regions=tuple(region(f"Clean{n}") for n in range(9))))
     assert found is not None and found.none_in.endswith("Clean0, Clean1, Clean2, Clean3, Clean4 and 4 more.")
 
 
@@ -106,7 +111,7 @@ def test_models_that_compile_parts_of_themselves_are_named(scanned: Diagnosis) -
         "", "Whole0 compiles parts of itself: only these parts are judged."
     )  # fmt: skip
     text = terminal.render(replace(scanned, regions=(*scanned.regions, *whole)))
-    assert "Cleanest and Clean. Whole0," in text
+    assert "Cleanest and Clean; and of 1 other function: helper. Whole0" in " ".join(text.split())
     end = "Whole4 and 2 more compile parts of themselves: only these parts are judged."
     assert end in " ".join(text.split())
 
