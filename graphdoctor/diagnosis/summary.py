@@ -93,7 +93,7 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
         found.append("each call is compiled again")
     for stage in run.ladder.stages if run.ladder is not None else ():
         if stage.outcome == "failed":
-            found.append(f"backend {stage.name} fails in {stage.layer}")
+            found.append(stage.failure)
         elif stage.outcome == "differs":
             found.append(f"backend {stage.name} gives other outputs than eager")
     for backend in run.audit.backends if run.audit is not None else ():

@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 
 from graphdoctor.api import scan
+from graphdoctor.breaks.backend_failures import failed_backends, is_backend_failure
 from graphdoctor.breaks.grouping import RawEvent, RawFrame, distinct
 from graphdoctor.breaks.locations import Places
 from graphdoctor.diagnosis.cells import in_cells
@@ -121,8 +122,9 @@ class _Run:
             outcome="ok",
             graphs=traced.graphs,
             operators=traced.operators,
-            breaks=distinct(events, places, source),
+            breaks=distinct([event for event in events if not is_backend_failure(event)], places, source),
             fullgraph=fullgraph,
+            ladder=failed_backends(events, places),
             recompiles=recompiles(traced.recording, places, placed),
             executed=self._executed(placed),
         )

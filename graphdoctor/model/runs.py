@@ -184,6 +184,11 @@ class Stage:
     path: str | None = None
     line: int | None = None
 
+    @property
+    def failure(self) -> str:
+        """``backend inductor fails in Inductor``, for a stage that failed."""
+        return f"backend {self.name} fails" + (f" in {self.layer}" if self.layer else "")
+
 
 @dataclass(frozen=True)
 class Ladder:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 
+from graphdoctor.breaks import guards
 from graphdoctor.breaks.explanations import remedy_of_error
 from graphdoctor.diagnosis.join import is_usage
 from graphdoctor.model.findings import Diagnosis
@@ -85,6 +86,8 @@ def report(
         notes += about if proof.sample is not None else ()
     progress("reading the files that took part")
     diagnosis = diagnosed(busy, traces, options, notes)
+    if any(run.ladder is not None for run in diagnosis.dynamic or ()):
+        diagnosis = replace(diagnosis, notes=(*diagnosis.notes, _which_layer(proof.sample)))
     if proof.verify:
         sources = sources_of(diagnosis)
         diagnosis = verified(diagnosis, sources, saved, about, proof.timeout, progress)
@@ -136,12 +139,26 @@ def _how_it_ended(name: str, ended: Ended, busy: Sequence[Process], missing: Seq
         if raised is not None:
             how = f"raised {raised.get('type')}: {shorten(str(raised.get('message')), 200, placeholder='...')}"
         yield f"{name} {how}; this is what it had compiled by then"
+        if refused := _refused(raised.get("guards") if raised is not None else None):
+            yield f"the call that raised would have been compiled again: {refused}"
         remedy = remedy_of_error(str(raised.get("message"))) if raised is not None else ""
         if remedy:
             about = _OVERWRITTEN if "CUDAGraphs" in str(raised and raised.get("message")) else "what helps"
             yield f"{about}: {remedy}"
     if missing:
         yield f"ranks that had not ended when this was written: {', '.join(map(str, missing))}"
+
+
+def _which_layer(sample: Path | None) -> str:
+    file = sample or "sample.py"
+    saved = "" if sample else f"`graphdoctor run --save-sample {file} PROGRAM` keeps the call, then "
+    return f"which layer fails: {saved}`graphdoctor scan {file} --ladder --repro repro.py` runs it on each, and writes a script that fails"
+
+
+def _refused(reasons: object) -> str:
+    """What differed from all that was compiled, of a call that the settings forbid to be compiled again."""
+    every = [guards.read(str(reason)).words for reason in reasons] if isinstance(reasons, list) else []
+    return "; ".join(dict.fromkeys(every))
 
 
 def _about(busy: Sequence[Process]) -> Iterator[str]:

@@ -12,6 +12,10 @@ from graphdoctor.recorder import torch_hooks
 from graphdoctor.recorder.settings import Settings
 from graphdoctor.recorder.trace_file import TraceFile
 
+#: What the text of such an exception has before the guards, one a line (torch/_dynamo/guards.py, eval_frame.py).
+_REFUSED = "triggered by the following guard failure(s):"
+_MOST_GUARDS = 8
+
 
 def install(settings: Settings) -> None:
     """Record from now on. Raises what the private parts of another torch may raise."""
@@ -45,7 +49,11 @@ def _note_error(trace_file: TraceFile) -> None:
             lines = str(error).strip().splitlines() or [""]
             # "backend='inductor' raised:" is the first line of some.
             message = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
-            trace_file.note("graphdoctor_raised", {"type": type(error).__name__, "message": message})
+            # What differed, where a call that had to be compiled again was refused.
+            _, refused, guards = str(error).partition(_REFUSED)
+            failed = [line.strip()[2:] for line in guards.splitlines() if line.strip().startswith("- ")]
+            noted = {"guards": failed[:_MOST_GUARDS]} if refused else {}
+            trace_file.note("graphdoctor_raised", {"type": type(error).__name__, "message": message, **noted})
 
 
 def _note_export(trace_file: TraceFile) -> None:

@@ -99,7 +99,7 @@ def _ladder(ladder: Ladder) -> list[str]:
     for stage in ladder.stages:
         where = f" at {stage.path}:{stage.line}" if stage.path else ""
         if stage.outcome == "failed":
-            found.append(f"backend {stage.name} fails in {stage.layer}{where}: {stage.detail}")
+            found.append(f"{stage.failure}{where}: {stage.detail}")
         elif stage.outcome == "differs":
             found.append(f"backend {stage.name} gives other outputs than eager, from {stage.layer}: {stage.detail}")
         elif stage.outcome == "skipped":

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
+from graphdoctor.breaks.backend_failures import failed_backends, is_backend_failure
 from graphdoctor.breaks.grouping import distinct
 from graphdoctor.breaks.guards import without_symbols
 from graphdoctor.breaks.job_locations import JobPlaces, Sources
@@ -84,8 +85,9 @@ def _run(label: str, process: Process, places: JobPlaces, sources: Sources, know
         inputs="the calls of the program itself",
         graphs=process.graphs,
         operators=process.operators,
-        breaks=distinct(events, places, sources.text),
+        breaks=distinct([event for event in events if not is_backend_failure(event)], places, sources.text),
         fullgraph=FullGraph(None, _NOT_TRIED),
+        ladder=failed_backends(events, places),
         recompiles=recompiles(process, places, sources.text),
         numerics=Numerics(None, None, "", _NOT_TRIED),
         executed=_traced(process, places, known),

@@ -178,11 +178,18 @@ def test_what_a_break_left_of_a_function_is_given_up_and_not_its_caller(traces: 
 
 
 def test_a_compilation_that_raised_is_a_break_with_its_error(traces: Traces) -> None:
-    failed = {"fail_type": "BackendCompilerFailed", "fail_reason": "backend='x' raised:\nValueError: boom"}
+    failed = {"fail_type": "TorchRuntimeError", "fail_reason": "shapes do not\nfit"}
     traces.write(0, traces.start(0, 0, NET, 3), traces.metrics(0, 0, **failed))
     (finding,) = diagnose(traces.folder).findings
-    message = "compiling fails with BackendCompilerFailed: backend='x' raised: ValueError: boom"
+    message = "compiling fails with TorchRuntimeError: shapes do not fit"
     assert (finding.location.line, finding.message) == (3, message)
+
+
+def test_a_backend_that_raised_is_no_break(traces: Traces) -> None:
+    failed = {"fail_type": "BackendCompilerFailed", "fail_reason": "backend='x' raised:\nValueError: boom"}
+    traces.write(0, traces.start(0, 0, NET, 3), traces.metrics(0, 0, **failed))
+    diagnosis = diagnose(traces.folder)
+    assert diagnosis.findings == () and "backend x fails" in diagnosis.summary.headline
 
 
 def test_a_failure_that_has_its_break_is_told_once(traces: Traces) -> None:
