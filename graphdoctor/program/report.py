@@ -152,7 +152,8 @@ def _how_it_ended(name: str, ended: Ended, busy: Sequence[Process], missing: Seq
 def _which_layer(sample: Path | None) -> str:
     file = sample or "sample.py"
     saved = "" if sample else f"`graphdoctor run --save-sample {file} PROGRAM` keeps the call, then "
-    return f"which layer fails: {saved}`graphdoctor scan {file} --ladder --repro repro.py` runs it on each, and writes a script that fails"
+    tried = f"`graphdoctor scan {file} --ladder --repro repro.py` runs it on each, and writes a script that fails"
+    return f"which layer fails: {saved}{tried}"
 
 
 def _refused(reasons: object) -> str:
