@@ -6,6 +6,7 @@ import contextlib
 import pickle
 import re
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +18,8 @@ from graphdoctor.recorder.definitions import definitions
 
 #: What a program is called, and what it is in the processes that it spawns.
 _MAIN = ("__main__", "__mp_main__")
-#: What pickle says of a class that it does not find.
-_LOST = re.compile(r"Can't get attribute '([\w.]+)' on <module ")
+#: What pickle says of a class that it does not find: until Python 3.14, and from 3.15 on.
+_LOST = re.compile(r"Can't get attribute '([\w.]+)' on <module |module '[\w.]+' has no attribute '([\w.]+)'")
 _SAVE_AGAIN = "put it back, or save the call again with `graphdoctor run --save-sample`"
 
 
@@ -73,10 +74,12 @@ def _what_is_missing() -> Iterator[None]:
         yield
     except AttributeError as error:
         lost = _LOST.match(str(error))
-        if lost is None:
+        # The state of an object may ask a module for what it has not, too.
+        *_, last = traceback.walk_tb(error.__traceback__)
+        if lost is None or last[0].f_code.co_name != "find_class":
             raise
         raise RuntimeError(
-            f"`{lost[1]}` is not there any more, of which this call has an object: {_SAVE_AGAIN}"
+            f"`{lost[1] or lost[2]}` is not there any more, of which this call has an object: {_SAVE_AGAIN}"
         ) from error
 
 

@@ -134,3 +134,21 @@ def test_a_call_of_code_that_is_gone_says_so(
     with pytest.raises(RuntimeError, match=said):
         load(tmp_path / "first.pt", script=tmp_path / "train.py", name="train_of_a_call")
     sys.modules.pop("train_of_a_call", None)
+
+
+def test_what_an_object_itself_misses_when_it_is_loaded_is_said_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import math\nclass Net:\n    def __setstate__(self, state):\n        math.no_such_function\n"
+    (tmp_path / "train.py").write_text(text)
+    made: Any = ModuleType("__main__")
+    exec(text, vars(made))
+    net = made.Net()
+    net.size = 3
+    with monkeypatch.context() as saving:
+        saving.setitem(sys.modules, "__main__", made)
+        torch.save({"args": (net,), "kwargs": {}, "globals": {}}, tmp_path / "first.pt")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(AttributeError, match="module 'math' has no attribute 'no_such_function'"):
+        load(tmp_path / "first.pt", script=tmp_path / "train.py", name="train_of_an_object")
+    sys.modules.pop("train_of_an_object", None)
