@@ -57,6 +57,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
+from graphdoctor.static.library_models.unbuilt_defaults import UNBUILT_DEFAULT
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import GIVE_NO_TENSOR, UFUNC_METHODS, WITH_END, WITHOUT_TENSORS
@@ -907,6 +908,7 @@ def watches(name: str) -> bool:
         or name in (AS_SUBCLASS, ASKED_FOR_PARAMETERS)
         or name in WITH_LISTS
         or name in WITH_END
+        or name == UNBUILT_DEFAULT
         or name.rpartition(".")[2] in OF_MODULES
         or within(name, packages)
         or is_tokenizer(name)
@@ -935,6 +937,8 @@ def check_getattr(event: GetAttr) -> Hit | None:
 def check_call(event: Call) -> Hit | None:
     if event.qualname in DIVERGENCES:
         return _divergence(event)
+    if event.qualname == UNBUILT_DEFAULT:
+        return _unbuilt_default(event)
     power = event.qualname == "builtins.pow"
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
@@ -1001,6 +1005,27 @@ def check_readitem(event: ReadItem) -> Hit | None:
         certainty(event),
         consequence=consequence(event),
     )
+
+
+def _unbuilt_default(event: Call) -> Hit | None:
+    """A default of a method of an object that this graph makes."""
+    made = event.receiver
+    # Behind the end of a graph, an object that was made before is there.
+    if not isinstance(made, Instance) or (event.site.resumed is not None and not _constructs(event, made)):
+        return None
+    name = next(iter(event.kwargs))
+    return Hit(
+        event,
+        f"{code(event)} uses the default of `{name}`, an object that Dynamo does not have where compiled code makes the "
+        f"`{made.info.name}`",
+        f"pass `{name}`, or make the `{made.info.name}` outside the compiled code",
+        certainty(event),
+        consequence=consequence(event),
+    )
+
+
+def _constructs(event: Call, made: Instance) -> bool:
+    return isinstance(event.node, cst.Call) and code(event, event.node.func).strip("`").endswith(made.info.name)
 
 
 def _divergence(event: Call) -> Hit | None:
@@ -1129,6 +1154,8 @@ def _changes_module(event: Call) -> bool:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call) and hit.event.qualname.startswith(EXTENSION):
         return Refusal("What a function in C, Cython or numba does is not known.")
+    if isinstance(hit.event, Call) and hit.event.qualname == UNBUILT_DEFAULT:
+        return Refusal("The default belongs to the method, and its other callers use it too.")
     if isinstance(hit.event, Call) and hit.event.qualname in WITH_LISTS:
         return as_list(hit, editor)
     if isinstance(hit.event, Call) and isinstance(hit.place, (cst.Name, cst.Attribute)):

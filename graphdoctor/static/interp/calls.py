@@ -40,7 +40,15 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
-from graphdoctor.static.library_models import dispatch, methods, not_inlined, torch_functions, type_checkers, wrappers
+from graphdoctor.static.library_models import (
+    dispatch,
+    methods,
+    not_inlined,
+    torch_functions,
+    type_checkers,
+    unbuilt_defaults,
+    wrappers,
+)
 from graphdoctor.static.library_models.method_call import MethodCall
 from graphdoctor.static.library_models.modules import duck_typed_modules, module_hooks, torch_layers
 from graphdoctor.static.memo.summaries import call_key
@@ -269,6 +277,9 @@ def call_function(
         return given
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
+    if info.defaults and frame.compiled and type(function.bound) is Instance and function.bound.inside:
+        order = [p.name.value for p in (*info.node.params.posonly_params, *info.node.params.params)]
+        unbuilt_defaults.report(interpreter, node, function.bound, info.defaults, order, args, kwargs)
     if not (frame.compiled or frame.guessed or objects.may_matter(interpreter, info, args)):
         declared = arguments.declared_result(interpreter, info)
         return declared if type(declared) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
