@@ -76,6 +76,7 @@ from ._untraced_functions import (
     OBJECTS,
     OF_MATCHES,
     OF_MODULES,
+    OF_OBJECT,
     ON_SOME,
     ONE_FORMULA,
     UNTRACED,
@@ -1122,7 +1123,7 @@ _OBJECT = External("builtins.object")
 
 def _is_untraced(name: str) -> bool:
     # What calls the object that such a function made says no more of it.
-    untraced = within(name, UNTRACED) and not name.endswith(".__call__")
+    untraced = within(name, UNTRACED) and not name.endswith(".__call__") and name not in OF_OBJECT
     of_numpy = name in WITHOUT_TENSORS or name in GIVE_NO_TENSOR or _is_of_ufunc(name)
     listed = name in ON_SOME or name in MADE_BEFORE or name in HOLDERS or of_numpy or name in OBJECTS
     return listed or untraced or name.endswith(OF_MATCHES)
