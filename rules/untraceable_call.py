@@ -57,7 +57,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.library_models.unbuilt_defaults import UNBUILT_DEFAULT
+from graphdoctor.static.library_models.made_anew import UNBUILT_CLOSURE, UNBUILT_DEFAULT
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import GIVE_NO_TENSOR, UFUNC_METHODS, WITH_END, WITHOUT_TENSORS
@@ -909,7 +909,7 @@ def watches(name: str) -> bool:
         or name in (AS_SUBCLASS, ASKED_FOR_PARAMETERS)
         or name in WITH_LISTS
         or name in WITH_END
-        or name == UNBUILT_DEFAULT
+        or name in (UNBUILT_DEFAULT, UNBUILT_CLOSURE)
         or name.rpartition(".")[2] in OF_MODULES
         or within(name, packages)
         or is_tokenizer(name)
@@ -938,8 +938,8 @@ def check_getattr(event: GetAttr) -> Hit | None:
 def check_call(event: Call) -> Hit | None:
     if event.qualname in DIVERGENCES:
         return _divergence(event)
-    if event.qualname == UNBUILT_DEFAULT:
-        return _unbuilt_default(event)
+    if event.qualname in (UNBUILT_DEFAULT, UNBUILT_CLOSURE):
+        return _made_anew(event)
     power = event.qualname == "builtins.pow"
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
@@ -1008,18 +1008,21 @@ def check_readitem(event: ReadItem) -> Hit | None:
     )
 
 
-def _unbuilt_default(event: Call) -> Hit | None:
-    """A default of a method of an object that this graph makes."""
+def _made_anew(event: Call) -> Hit | None:
+    """What a method of an object that this graph makes has as a default, or its wrapper in the closure."""
     made = event.receiver
     # Behind the end of a graph, an object that was made before is there.
     if not isinstance(made, Instance) or (event.site.resumed is not None and not _constructs(event, made)):
         return None
-    name = next(iter(event.kwargs))
+    name, owner = next(iter(event.kwargs)), made.info.name
+    if event.qualname == UNBUILT_DEFAULT:
+        used, advice = f"uses the default of `{name}`", f"pass `{name}`, or make"
+    else:
+        used, advice = f"calls a function that keeps `{name}` in its closure", "make"
     return Hit(
         event,
-        f"{code(event)} uses the default of `{name}`, an object that Dynamo does not have where compiled code makes the "
-        f"`{made.info.name}`",
-        f"pass `{name}`, or make the `{made.info.name}` outside the compiled code",
+        f"{code(event)} {used}, an object that Dynamo does not have where compiled code makes the `{owner}`",
+        f"{advice} the `{owner}` outside the compiled code",
         certainty(event),
         consequence=consequence(event),
     )
@@ -1155,8 +1158,8 @@ def _changes_module(event: Call) -> bool:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call) and hit.event.qualname.startswith(EXTENSION):
         return Refusal("What a function in C, Cython or numba does is not known.")
-    if isinstance(hit.event, Call) and hit.event.qualname == UNBUILT_DEFAULT:
-        return Refusal("The default belongs to the method, and its other callers use it too.")
+    if isinstance(hit.event, Call) and hit.event.qualname in (UNBUILT_DEFAULT, UNBUILT_CLOSURE):
+        return Refusal("What a function has as a default or in its closure, its other callers need too.")
     if isinstance(hit.event, Call) and hit.event.qualname in WITH_LISTS:
         return as_list(hit, editor)
     if isinstance(hit.event, Call) and isinstance(hit.place, (cst.Name, cst.Attribute)):

@@ -42,11 +42,11 @@ from graphdoctor.static.interp import arguments, definitions, expressions, itera
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.library_models import (
     dispatch,
+    made_anew,
     methods,
     not_inlined,
     torch_functions,
     type_checkers,
-    unbuilt_defaults,
     wrappers,
 )
 from graphdoctor.static.library_models.method_call import MethodCall
@@ -277,9 +277,8 @@ def call_function(
         return given
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
-    if info.defaults and frame.compiled and type(function.bound) is Instance and function.bound.inside:
-        order = [p.name.value for p in (*info.node.params.posonly_params, *info.node.params.params)]
-        unbuilt_defaults.report(interpreter, node, function.bound, info.defaults, order, args, kwargs)
+    if frame.compiled and type(function.bound) is Instance and function.bound.inside:
+        made_anew.report_method(interpreter, node, function, args, kwargs)
     if not (frame.compiled or frame.guessed or objects.may_matter(interpreter, info, args)):
         declared = arguments.declared_result(interpreter, info)
         return declared if type(declared) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")

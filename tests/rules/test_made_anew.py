@@ -1,4 +1,4 @@
-"""Methods of an object that compiled code makes, whose default is an object that Dynamo cannot make from nothing."""
+"""Methods of an object that compiled code makes, that need an object which Dynamo cannot make from nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from graphdoctor.lint.engine import analyse
 
 HEAD = """\
+import functools
+import inspect
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -67,6 +69,72 @@ class Record:
     limits: Limits = LIMITS
 
 
+def checked(function):
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        signature.bind(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def counted(function):
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        assert len(args) <= len(names)
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+class Checked(Box):
+    @checked
+    def __init__(self, x):
+        super().__init__(x)
+
+    @counted
+    def counted(self):
+        return self.x
+
+    @checked
+    def checked(self):
+        return self.x
+
+
+class Counted(Box):
+    @counted
+    def __init__(self, x):
+        super().__init__(x)
+
+    @checked
+    def checked(self):
+        return self.x
+
+
+def limited(limits, name):
+    class Inner:
+        def __init__(self, x):
+            self.x = x
+            self.name = name
+
+        def scaled(self):
+            return self.x * limits.low
+
+    return Inner
+
+
+Inner = limited(Limits(), "inner")
+
+
+@checked
+def plain(x):
+    return x + 1
+
+
 KEPT = Box(torch.ones(2))
 
 
@@ -90,6 +158,12 @@ def f(x):
         ("return Box.of(x).x + 1", False),
         ("return Plain(x).x + 1", False),
         ("return KEPT.scaled() + x", False),
+        ("return Checked(x).x + 1", True),
+        ("return Counted(x).x + 1", False),
+        ("return Counted(x).checked() + 1", True),
+        ("return Inner(x).scaled() + 1", True),
+        ("return Inner(x).x + 1", False),
+        ("return plain(x) + 1", False),
     ],
 )
 def test_the_default_of_a_method_of_an_object_made_in_compiled_code(
@@ -107,7 +181,7 @@ def test_the_default_of_a_method_of_an_object_made_in_compiled_code(
     assert [(f.rule, f.location.line) for f in found] == [("GD405", source.count("\n"))] * breaks
     if breaks:
         (finding,) = found
-        assert "default" in finding.message and "outside" in finding.suggestion
+        assert ("default" in finding.message or "closure" in finding.message) and "outside" in finding.suggestion
 
 
 def test_once_the_graph_has_ended_the_object_is_there(
@@ -121,3 +195,56 @@ def test_once_the_graph_has_ended_the_object_is_there(
     file = tmp_path / "model.py"
     file.write_text(HEAD + body)
     assert [f.rule for f in analyse([(file, "model.py")]).findings] == ["GD101"]
+
+
+DECORATORS = """\
+import functools
+import inspect
+
+
+def checked(**options):
+    def decorate(function):
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            signature.bind(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
+"""
+
+DECORATED = """\
+import torch
+from checks_of_calls import checked
+
+
+class Box:
+    @checked(strict=True)
+    def __init__(self, x):
+        self.x = x
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return Box(x).x + 1
+"""
+
+
+def test_the_decorator_of_another_module(
+    splits: Callable[..., bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    file = tmp_path / "model.py"
+    file.write_text(DECORATED)
+    (tmp_path / "checks_of_calls.py").write_text(DECORATORS)
+    monkeypatch.setitem(sys.modules, "checks_of_calls", ModuleType("checks_of_calls"))
+    exec(DECORATORS, vars(sys.modules["checks_of_calls"]))
+    assert splits(DECORATED, "f", torch.ones(2))
+    (finding,) = analyse([(file, "model.py")]).findings
+    assert (finding.rule, finding.location.line) == ("GD405", 13)
+    assert finding.fix is not None and not finding.fix.edits
+    assert finding.fix.reason == "What a function has as a default or in its closure, its other callers need too."
