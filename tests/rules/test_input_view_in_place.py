@@ -46,7 +46,7 @@ import torch
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(2, 3)
+        self.layer = torch.nn.Linear(2, 2)
 
     def forward(self, x):
         grad = self.layer.weight.grad
