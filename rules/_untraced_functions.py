@@ -50,6 +50,9 @@ UNTRACED = frozenset((
     "re.finditer", "re.compile.finditer", "numpy.pad", "builtins.str.maketrans", "torch.utils.data",
 ))  # fmt: skip
 
+#: Methods of ``object`` that are traced, unlike ``object()``.
+OF_OBJECT = frozenset(f"builtins.object.__{name}__" for name in ("init", "new", "repr", "setattr"))
+
 #: What keeps a function out of compilation.
 DISABLING = ("torch.compiler.disable", "torch._dynamo.disable")
 

@@ -57,6 +57,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
+from graphdoctor.static.library_models.made_anew import UNBUILT_CLOSURE, UNBUILT_DEFAULT
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import GIVE_NO_TENSOR, UFUNC_METHODS, WITH_END, WITHOUT_TENSORS
@@ -75,6 +76,7 @@ from ._untraced_functions import (
     OBJECTS,
     OF_MATCHES,
     OF_MODULES,
+    OF_OBJECT,
     ON_SOME,
     ONE_FORMULA,
     UNTRACED,
@@ -907,6 +909,7 @@ def watches(name: str) -> bool:
         or name in (AS_SUBCLASS, ASKED_FOR_PARAMETERS)
         or name in WITH_LISTS
         or name in WITH_END
+        or name in (UNBUILT_DEFAULT, UNBUILT_CLOSURE)
         or name.rpartition(".")[2] in OF_MODULES
         or within(name, packages)
         or is_tokenizer(name)
@@ -935,6 +938,8 @@ def check_getattr(event: GetAttr) -> Hit | None:
 def check_call(event: Call) -> Hit | None:
     if event.qualname in DIVERGENCES:
         return _divergence(event)
+    if event.qualname in (UNBUILT_DEFAULT, UNBUILT_CLOSURE):
+        return _made_anew(event)
     power = event.qualname == "builtins.pow"
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
@@ -1001,6 +1006,30 @@ def check_readitem(event: ReadItem) -> Hit | None:
         certainty(event),
         consequence=consequence(event),
     )
+
+
+def _made_anew(event: Call) -> Hit | None:
+    """What a method of an object that this graph makes has as a default, or its wrapper in the closure."""
+    made = event.receiver
+    # Behind the end of a graph, an object that was made before is there.
+    if not isinstance(made, Instance) or (event.site.resumed is not None and not _constructs(event, made)):
+        return None
+    name, owner = next(iter(event.kwargs)), made.info.name
+    if event.qualname == UNBUILT_DEFAULT:
+        used, advice = f"uses the default of `{name}`", f"pass `{name}`, or make"
+    else:
+        used, advice = f"calls a function that keeps `{name}` in its closure", "make"
+    return Hit(
+        event,
+        f"{code(event)} {used}, an object that Dynamo does not have where compiled code makes the `{owner}`",
+        f"{advice} the `{owner}` outside the compiled code",
+        certainty(event),
+        consequence=consequence(event),
+    )
+
+
+def _constructs(event: Call, made: Instance) -> bool:
+    return isinstance(event.node, cst.Call) and code(event, event.node.func).strip("`").endswith(made.info.name)
 
 
 def _divergence(event: Call) -> Hit | None:
@@ -1097,7 +1126,7 @@ _OBJECT = External("builtins.object")
 
 def _is_untraced(name: str) -> bool:
     # What calls the object that such a function made says no more of it.
-    untraced = within(name, UNTRACED) and not name.endswith(".__call__")
+    untraced = within(name, UNTRACED) and not name.endswith(".__call__") and name not in OF_OBJECT
     of_numpy = name in WITHOUT_TENSORS or name in GIVE_NO_TENSOR or _is_of_ufunc(name)
     listed = name in ON_SOME or name in MADE_BEFORE or name in HOLDERS or of_numpy or name in OBJECTS
     return listed or untraced or name.endswith(OF_MATCHES)
@@ -1129,6 +1158,8 @@ def _changes_module(event: Call) -> bool:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call) and hit.event.qualname.startswith(EXTENSION):
         return Refusal("What a function in C, Cython or numba does is not known.")
+    if isinstance(hit.event, Call) and hit.event.qualname in (UNBUILT_DEFAULT, UNBUILT_CLOSURE):
+        return Refusal("What a function has as a default or in its closure, its other callers need too.")
     if isinstance(hit.event, Call) and hit.event.qualname in WITH_LISTS:
         return as_list(hit, editor)
     if isinstance(hit.event, Call) and isinstance(hit.place, (cst.Name, cst.Attribute)):

@@ -32,6 +32,9 @@ SCRIPTED_IN_AUTOGRAD_FUNCTION = "torch.autograd.Function.ScriptFunction"
 #: Marks a function that runs in an NVTX range, which Dynamo does not enter.
 NVTX_RANGE = "torch.cuda.nvtx.range"
 
+#: Marks a function whose decorator keeps its ``inspect.signature`` in the wrapper.
+KEEPS_SIGNATURE = "keeps-signature"
+
 #: The functions of Python that keep the results of a function: what they make is not a Python function.
 CACHES = frozenset(("functools.lru_cache", "functools.cache"))
 
@@ -58,6 +61,8 @@ class Effect:
     disables: bool = False
     wrapper: cst.FunctionDef | None = None
     delegates: tuple[str, ...] = ()
+    #: Whether the wrapper uses what ``inspect.signature`` gave the decorator.
+    keeps_signature: bool = False
 
     def defaults(self, text: str) -> list[str]:
         """The defaults of lookups, for a decorated file with this ``text``.
@@ -98,14 +103,32 @@ def effect(decorator: cst.FunctionDef, body: cst.CSTNode) -> Effect:
     """The effect of ``decorator``, as far as its ``body`` shows."""
     nodes = list(walk(body))
     decorated = _decorated(decorator, nodes)
+    wrapper = next((node for node in nodes if type(node) is cst.FunctionDef and _calls_one(node, decorated)), None)
     return Effect(
         decorator.name.value,
         any(map(_marks_constant, nodes)),
         _lookups(decorated, nodes),
         any(_disables(node, decorated) for node in nodes),
-        next((node for node in nodes if type(node) is cst.FunctionDef and _calls_one(node, decorated)), None),
+        wrapper,
         tuple(dict.fromkeys(name for node in nodes if (name := _passed_on(node, decorated)))),
+        wrapper is not None and _keeps_signature(wrapper, nodes),
     )
+
+
+def _keeps_signature(wrapper: cst.FunctionDef, nodes: Sequence[cst.CSTNode]) -> bool:
+    kept = {
+        node.targets[0].target.value
+        for node in nodes
+        if type(node) is cst.Assign and type(node.targets[0].target) is cst.Name and _is_signature(node.value)
+    }
+    return bool(kept) and any(type(node) is cst.Name and node.value in kept for node in walk(wrapper))
+
+
+def _is_signature(node: cst.BaseExpression) -> bool:
+    if type(node) is not cst.Call:
+        return False
+    name = node.func.attr if type(node.func) is cst.Attribute else node.func
+    return type(name) is cst.Name and name.value == "signature"
 
 
 def gives_own_function(body: cst.BaseSuite | cst.BaseExpression) -> bool:

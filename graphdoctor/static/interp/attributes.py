@@ -158,7 +158,7 @@ def tensor_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Tens
         return Tensor(receiver.dtype, receiver.ndim, numpy=receiver.numpy, is_known=receiver.is_known)
     if name == "grad":
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
-        return join(Tensor("float"), Const(None)) if receiver.owned else UNKNOWN
+        return join(Tensor("float", argument=True), Const(None)) if receiver.owned else UNKNOWN
     if name == "grad_fn":
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return UNKNOWN

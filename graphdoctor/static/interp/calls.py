@@ -41,6 +41,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.library_models import dispatch, methods, not_inlined, torch_functions, type_checkers, wrappers
+from graphdoctor.static.library_models.made_anew import report_method
 from graphdoctor.static.library_models.method_call import MethodCall
 from graphdoctor.static.library_models.modules import duck_typed_modules, module_hooks, torch_layers
 from graphdoctor.static.memo.summaries import call_key
@@ -269,6 +270,8 @@ def call_function(
         return given
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
+    if frame.compiled and type(function.bound) is Instance and function.bound.inside:
+        report_method(interpreter, node, function, args, kwargs)
     if not (frame.compiled or frame.guessed or objects.may_matter(interpreter, info, args)):
         declared = arguments.declared_result(interpreter, info)
         return declared if type(declared) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
@@ -279,8 +282,7 @@ def call_function(
     known = _recall(interpreter, key, built) if key is not None else None
     if known is not None:
         return known
-    depth = sum(1 for active in interpreter.active if active is info)
-    if depth > 1 or len(interpreter.frames) > interpreter.MAX_DEPTH:
+    if interpreter.active.count(info) > 1 or len(interpreter.frames) > interpreter.MAX_DEPTH:
         return UNKNOWN
     graph_ends, mark = interpreter.graph_ends, interpreter.summaries.mark(interpreter.effect_counts())
     if frame.compiled:

@@ -11,6 +11,7 @@ from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.decorators import (
     CACHES,
     DEFAULT_OF_LOOKUP,
+    KEEPS_SIGNATURE,
     NOTHING,
     NUMBA,
     NVTX_RANGE,
@@ -132,6 +133,8 @@ def _decorators(interpreter: Interpreter, node: cst.FunctionDef) -> _Decorators:
             markers.add("disable")
         if made_by is not None and made_by.info.module is not module:
             around += wrappers.wrapped_by(interpreter, decorator.decorator, made_by)
+            if applied.keeps_signature:
+                markers.add(KEEPS_SIGNATURE)
         if applied.constant:
             markers.add("assume_constant_result")
         if "" in applied.defaults(module.source.text):

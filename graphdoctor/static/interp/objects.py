@@ -27,7 +27,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, definitions, imports
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import pydantic_models
+from graphdoctor.static.library_models import made_anew, pydantic_models
 from graphdoctor.static.library_models.modules import torch_layers
 from graphdoctor.static.memo.summaries import object_key
 
@@ -63,6 +63,9 @@ def instantiate(
             argument = args[position] if position < len(args) else kwargs.get(name)
             default = info.lookup(name)
             instance.attrs[name] = argument if argument is not None else default if default is not None else UNKNOWN
+        if inside and _made_by_dataclass(info):
+            defaults = {name: default for name in info.fields if (default := info.lookup(name)) is not None}
+            made_anew.report_defaults(interpreter, node, instance, defaults, info.fields, args, kwargs)
         post = info.lookup("__post_init__")
         # In another module it mostly checks the fields for all subclasses: that costs more than it shows.
         if isinstance(post, Function) and post.info.module is info.module:
