@@ -6,8 +6,9 @@ What: Functions written in C, and Python functions that rest on them: `hashlib`,
 of a class of yours, `ast.literal_eval`,
 `groupdict()` of a match, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), methods
 of those that it has (`np.subtract.outer`), and the making of pydantic's models and of distributions with
-`validate_args=True`, and the first `kl_divergence` of two classes of distributions; also the functions of scipy,
-sklearn, pandas, networkx, OpenCV, PIL and other packages that work on data of their own, tokenizers, what logs
+`validate_args=True`, and the first `kl_divergence` of two classes of distributions; methods of an object that compiled
+code makes, where they use a default or a variable of a closure that is a tensor or another object; also functions of
+scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that work on data of their own, tokenizers, what logs
 experiments (wandb, mlflow, the `SummaryWriter` of tensorboard), the
 extension modules of the project, in C++, CUDA, C or Cython, and functions that numba compiles.
 
