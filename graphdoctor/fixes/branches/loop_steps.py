@@ -13,8 +13,9 @@ from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.held_before import is_bound_before
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.types import is_number, is_other
-from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import LINE_LENGTH
 from graphdoctor.fixes.core.scope import assignments, names, parameters
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import is_tensor

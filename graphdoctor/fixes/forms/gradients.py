@@ -6,8 +6,9 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called, calls, words
-from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import EAGER_ONLY
 from graphdoctor.model.findings import Safety
 from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal

@@ -9,6 +9,7 @@ from graphdoctor.fixes.analysis.purity import PURE, called
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.parentheses import is_alone
 from graphdoctor.fixes.core.scope import parameters
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import Call
@@ -125,20 +126,24 @@ def power(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def _as_operator(call: cst.Call, editor: Editor) -> tuple[Edit, ...]:
-    """``pow(a, b)`` as ``(a ** b)``: only what is around the operands, so that these can be rewritten too."""
+    """``pow(a, b)`` as ``a ** b``: only what is around the operands, so that these can be rewritten too."""
     base, exponent = (a.value for a in call.args)
-    is_number = isinstance(exponent, (cst.Integer, cst.Float))
-    texts = [editor.operand(base), editor.code(exponent) if is_number else editor.operand(exponent)]
+    numbers = (cst.Integer, cst.Float)
+    texts = [editor.code(v) if isinstance(v, numbers) else editor.operand(v) for v in (base, exponent)]
     if base.lpar or exponent.lpar:
         return (editor.replace(call, f"({texts[0]} ** {texts[1]})"),)
     (before, after), (left, right) = (
         text.split(editor.code(v), 1) for text, v in zip(texts, (base, exponent), strict=True)
     )
     whole, first, second = editor.location(call), editor.location(base), editor.location(exponent)
+    # What goes over several lines needs its parentheses, and so does an argument of a call that is rewritten too.
+    parent = editor.parent(call)
+    is_plain = is_alone(call, parent) and not isinstance(parent, cst.Arg) and whole.line == whole.end_line
+    before, right = (before, right) if is_plain else (f"({before}", f"{right})")
     return (
-        Edit(editor.path, (whole.line, whole.column), (first.line, first.column), "(" + before),
+        Edit(editor.path, (whole.line, whole.column), (first.line, first.column), before),
         Edit(editor.path, (first.end_line, first.end_column), (second.line, second.column), f"{after} ** {left}"),
-        Edit(editor.path, (second.end_line, second.end_column), (whole.end_line, whole.end_column), right + ")"),
+        Edit(editor.path, (second.end_line, second.end_column), (whole.end_line, whole.end_column), right),
     )
 
 
