@@ -29,6 +29,8 @@ OPERATORS: dict[type[cst.BaseAugOp], str] = {
 }  # fmt: skip
 
 
+#: Functions and methods after which what they were given has one item less.
+_TAKES_AWAY = ("next", "pop", "popitem", "popleft")
 #: Functions that join a tensor with others, so that it gets longer.
 _JOINS = ("cat", "concat", "concatenate", "hstack", "vstack")
 
@@ -82,6 +84,9 @@ def steps_in(
     steps: list[Step] = []
     appended: list[Appended] = []
     for small in _statements(lines, loop, editor):
+        taken = next((call for call in find(small, cst.Call) if called(call) in _TAKES_AWAY), None)
+        if taken is not None:
+            raise Refuse(f"`{editor.code(taken)}` takes an item away, also in a round that does not count")
         if isinstance(small, cst.Expr):
             appended.append(_appended(small, lines, editor))
             continue
