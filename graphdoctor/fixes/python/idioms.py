@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.namespaces import is_always_global, is_builtin, is_global_at, is_read, normalised
+from graphdoctor.fixes.analysis.namespaces import (
+    dotted_name,
+    is_always_global,
+    is_builtin,
+    is_global_at,
+    is_read,
+    normalised,
+)
 from graphdoctor.fixes.analysis.purity import PURE, called
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
@@ -145,6 +152,31 @@ def _as_operator(call: cst.Call, editor: Editor) -> tuple[Edit, ...]:
         Edit(editor.path, (first.end_line, first.end_column), (second.line, second.column), f"{after} ** {left}"),
         Edit(editor.path, (second.end_line, second.end_column), (whole.end_line, whole.end_column), right),
     )
+
+
+def plain_isinstance(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.jit.isinstance(x, torch.Tensor)`` becomes ``isinstance(x, torch.Tensor)``."""
+    call = hit.place
+    name = hit.event.qualname if isinstance(hit.event, Call) else ""
+    is_plain = isinstance(call, cst.Call) and len(call.args) == 2 and not any(a.keyword or a.star for a in call.args)
+    if not isinstance(call, cst.Call) or not is_plain or name != "torch.jit.isinstance":
+        return Refusal("This is no call of `torch.jit.isinstance` with an object and a type.")
+    kinds = call.args[1].value
+    every = [element.value for element in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
+    if not every or not all(_is_plain_class(kind, editor) for kind in every):
+        return Refusal("`torch.jit.isinstance` also looks at what is in a container, which `isinstance` does not.")
+    if not is_builtin("isinstance", editor):
+        return Refusal("The name isinstance may stand for something else in this file.")
+    return FixPlan(
+        (editor.replace(call.func, "isinstance"),), "safe", "For a class that holds nothing both ask the same."
+    )
+
+
+def _is_plain_class(node: cst.BaseExpression, editor: Editor) -> bool:
+    """A tensor, or a number or text of Python."""
+    if isinstance(node, cst.Name) and node.value in ("bool", "complex", "float", "int", "str"):
+        return is_builtin(node.value, editor)
+    return dotted_name(node, editor) == "torch.Tensor"
 
 
 def always_callable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
