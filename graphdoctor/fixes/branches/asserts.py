@@ -41,8 +41,8 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
         condition = Conditions(editor, hit).split(if_node.test)
         indent = editor.indent_of(if_node)
         imports = editor.torch_import(if_node)
-        text = _text_of(statement.exc, named)
-        message = _traced_text(text, editor) or _literal(_message(statement.exc, text, editor))
+        said = _text_of(statement.exc, named)
+        message = _traced_text(said, editor) or _literal(_message(statement.exc, said, editor))
     except Refuse as refusal:
         return Refusal(f"The check is left as it is: {refusal}.")
     check = f"torch._assert_async({condition.negated}, {message})"
