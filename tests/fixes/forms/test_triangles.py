@@ -179,5 +179,6 @@ def test_what_gets_other_sizes_need_not_be_one_row(fixed: Any, runner: Any, then
     source = program("s = torch.mm(x, x.t())", "m = ~torch.eye(len(x), dtype=torch.bool)", f"return s[m]{then}")
     after = fixed(source).text
     assert f".clone(){'.flatten()' if is_flat else ''}{then}" in after
-    for shape in ((4, 3), (2, 3), (3, 3)):
+    # Another dtype has no gradients to compare.
+    for shape in ((4, 3), (2, 3), (3, 3)) if "torch" not in then else ():
         same_in_one_graph(runner, source, after, torch.rand(shape))
