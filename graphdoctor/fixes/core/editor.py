@@ -169,9 +169,9 @@ class Editor(Lookup):
         return Edit(self.path, (place.line, place.column), (place.end_line, place.end_column), text)
 
     def replace_whole(self, node: cst.BaseExpression, text: str) -> Edit:
-        """Like ``replace``, with the parentheses of a tuple."""
+        """Like ``replace``, with the parentheses of a tuple or generator."""
         edit = self.replace(node, text)
-        if not isinstance(node, cst.Tuple) or not node.lpar:
+        if not isinstance(node, (cst.Tuple, cst.GeneratorExp)) or not node.lpar:
             return edit
         start, end = edit.start, edit.end
         before = self._lines[start[0] - 1][: start[1] - 1].rstrip()

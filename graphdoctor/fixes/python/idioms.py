@@ -238,4 +238,4 @@ def as_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         listed = f"list({text})"
     else:
         return Refusal("`list` has another meaning in this file.")
-    return FixPlan((editor.replace(given, listed),), "safe", "The same numbers are multiplied or added.")
+    return FixPlan((editor.replace_whole(given, listed),), "safe", "The same numbers are multiplied or added.")

@@ -29,7 +29,7 @@ def program(head: str, body: str) -> str:
         (
             "import math",
             "return x * math.prod((n for n in x.shape), start=2)",
-            "math.prod(([n for n in x.shape]), start=2)",
+            "math.prod([n for n in x.shape], start=2)",
         ),
         ("import math", "return x * math.prod(map(int, x.shape))", "math.prod(list(map(int, x.shape)))"),
         ("", "return pow(-x, 2)if x is not None else x", "return ((-x) ** 2)if x is not None else x"),
