@@ -853,13 +853,12 @@ def _is_first_time(test: cst.BooleanOperation, branch: cst.If | cst.IfExp | cst.
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.place, cst.Call) and called(hit.place) in ("max", "min", "sorted"):
         return first_fit(hit, editor, sort_in_graph, sort_by_names)
-    plan = first_fit(hit, editor, read_once, numbers_of_buffers)
+    plan = first_fit(hit, editor, read_once, numbers_of_buffers, fill_without_test)
     if isinstance(plan, FixPlan):
         return plan
     return first_of_branch(
         hit,
         editor,
-        fill_without_test,
         rewrite_branch,
         count_in_graph,
         leave_out_branch,

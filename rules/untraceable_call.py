@@ -31,7 +31,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.old_forms import drawn_integers, plain_variable
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.hoist import hoist_constant
-from graphdoctor.fixes.python.idioms import as_list, power
+from graphdoctor.fixes.python.idioms import as_list, plain_isinstance, power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.static.domain.decorators import CACHED_CLASSMETHOD
@@ -1170,5 +1170,5 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, set_up_in_init)
     if isinstance(plan, FixPlan):
         return plan
-    own = {"Variable": plain_variable, "random_": drawn_integers}
+    own = {"Variable": plain_variable, "isinstance": plain_isinstance, "random_": drawn_integers}
     return by_name(hit, editor, own, guard_host, hoist_constant, power, plain_module)

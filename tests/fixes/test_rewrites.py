@@ -279,7 +279,7 @@ REWRITTEN = {
     "reduced_by_numpy": ("import numpy as np\n" + HEAD + F + "    return x - np.mean(x.numpy()).item()\n",
                          "return x - x.mean().detach()"),
     "shape_alone": (HEAD + F + "    a = x.numpy().astype(object)\n    return x * a.shape[0]\n", "    a = x\n"),
-    "pow": (HEAD + F + "    return pow(x + 1, 2)\n", "return ((x + 1) ** 2)"),
+    "pow": (HEAD + F + "    return pow(x + 1, 2)\n", "return (x + 1) ** 2\n"),
     "optional_import": (HEAD + F + "    try:\n        import missing_module\n\n        found = True\n    except ImportError:\n"
                         "        found = False\n    return x if found else x * 2\n", "\n\ntry:\n    import missing_module\n"),
     "class": (HEAD + F + "    class Scale:\n        by = 2\n\n    return x * Scale.by\n", "\n\nclass Scale:\n    by = 2\n"),
@@ -365,7 +365,7 @@ REWRITTEN = {
     "shown_branch": (HEAD + F + "    scale = x.detach().abs().max().item()\n    if scale > 1:\n        print('large', scale)\n"
                      "    elif scale < 0.5:\n        print('small', scale)\n    return x * 2\n",
                      "    if not torch.compiler.is_compiling():\n        scale = x.detach().abs().max().item()\n"
-                     "    if not torch.compiler.is_compiling():\n        if scale > 1:\n            print('large', scale)\n"),
+                     "        if scale > 1:\n            print('large', scale)\n"),
     "shown_before_semicolon": (HEAD + F + "    v = x.abs().max().item()\n    print('max', v); y = x / v\n    return y\n",
                                "        print('max', v.item())\n    y = x / v"),
     "stored_times": ("import time\n" + HEAD + F + "    times = {}\n    t0 = time.time()\n    y = x * 2\n    times['a'] = time.time() - t0\n"
@@ -374,7 +374,7 @@ REWRITTEN = {
                           "    return x + v\n",
                           "v = torch.where(x.sum().detach().isfinite(), torch.trunc(x.sum().detach()), 0)"),
     "text": (HEAD + F + "    text = 'mean %s' % x.mean()\n    print(text); y = x * 2\n    return y\n",
-             "        text = 'mean %s' % x.mean()\n    if not torch.compiler.is_compiling():\n        print(text)\n    y = x * 2"),
+             "        text = 'mean %s' % x.mean()\n        print(text)\n    y = x * 2"),
     "level": ("import logging\n" + HEAD + "log = logging.getLogger('n')\n\n\n" + F
               + "    if log.isEnabledFor(logging.DEBUG):\n        log.debug('%s', x.mean())\n    return x * 2\n",
               "if not torch.compiler.is_compiling() and log.isEnabledFor(logging.DEBUG):"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 
 import libcst as cst
 
@@ -30,8 +31,8 @@ _ASSERTED = (
 
 def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``if <tensor>: raise E("...")`` keeps its exception in eager and becomes an assert of the graph under compile."""
-    statement = only_statement(if_node.body)
-    if not isinstance(statement, cst.Raise) or statement.exc is None:
+    statement, named = raised(if_node.body)
+    if statement is None or statement.exc is None:
         return Refusal("The branch does more than raise, so it cannot become a check inside the graph.")
     if if_node.orelse is not None:
         return Refusal("The check has an else branch, so it cannot be made inside the graph.")
@@ -40,7 +41,8 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
         condition = Conditions(editor, hit).split(if_node.test)
         indent = editor.indent_of(if_node)
         imports = editor.torch_import(if_node)
-        message = _traced_text(statement.exc, editor) or _literal(_message(statement.exc, editor))
+        said = _text_of(statement.exc, named)
+        message = _traced_text(said, editor) or _literal(_message(statement.exc, said, editor))
     except Refuse as refusal:
         return Refusal(f"The check is left as it is: {refusal}.")
     check = f"torch._assert_async({condition.negated}, {message})"
@@ -196,18 +198,20 @@ def _plain(text: str, raw: bool) -> str:
     return str(value)
 
 
-def _message(exception: cst.BaseExpression, editor: Editor) -> str:
-    """The constant part of the exception's message, else the code of the exception."""
-    if isinstance(exception, cst.Call) and exception.args:
-        text = constant_text(exception.args[0].value, editor)
-        if text:
-            return text
-    return " ".join(editor.code(exception).split())
-
-
-def _traced_text(exception: cst.BaseExpression, editor: Editor) -> str:
-    """The code of an f-string as the message, where it puts in texts alone: those are constants of a trace."""
+def _text_of(exception: cst.BaseExpression, named: Mapping[str, cst.BaseExpression]) -> cst.BaseExpression | None:
+    """What the exception is made of, also where it is in one of the names that the branch gives values."""
     text = exception.args[0].value if isinstance(exception, cst.Call) and exception.args else None
+    return named.get(text.value, text) if isinstance(text, cst.Name) else text
+
+
+def _message(exception: cst.BaseExpression, text: cst.BaseExpression | None, editor: Editor) -> str:
+    """The constant part of ``text``, the exception's message, else the code of the exception."""
+    constant = constant_text(text, editor) if text is not None else ""
+    return constant or " ".join(editor.code(exception).split())
+
+
+def _traced_text(text: cst.BaseExpression | None, editor: Editor) -> str:
+    """The code of an f-string as the message, where it puts in texts alone: those are constants of a trace."""
     if not isinstance(text, cst.FormattedString) or editor.newline in editor.code(text):
         return ""
     parts = [part for part in text.parts if isinstance(part, cst.FormattedStringExpression)]
@@ -276,6 +280,23 @@ def _literal(text: str) -> str:
     """``text`` as a string literal, in double quotes where that needs no escapes."""
     quoted = repr(text)
     return quoted if '"' in text or "\\" in quoted or quoted[0] == '"' else f'"{text}"'
+
+
+def raised(block: cst.BaseSuite) -> tuple[cst.Raise | None, dict[str, cst.BaseExpression]]:
+    """The ``raise`` that a block ends with, and what gets a name for it before: ``msg = "..."``.
+
+    None where the block does more.
+    """
+    named: dict[str, cst.BaseExpression] = {}
+    for line in block.body if isinstance(block, cst.IndentedBlock) else (block,):
+        for small in line.body if isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)) else (line,):
+            if isinstance(small, cst.Raise):
+                return small, named
+            target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
+            if not isinstance(small, cst.Assign) or not isinstance(target, cst.Name) or target.value in named:
+                return None, {}
+            named[target.value] = small.value
+    return None, {}
 
 
 def only_statement(block: cst.BaseSuite) -> cst.CSTNode | None:

@@ -6,7 +6,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import conjuncts
 from graphdoctor.fixes.analysis.types import is_number
-from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
+from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, raised
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.counters import count_by_condition
 from graphdoctor.fixes.branches.early_return import choose_at_the_end, write_by_choice
@@ -21,7 +21,7 @@ def rewrite_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """Rewrite the statement or expression that branches on the value at the hit."""
     branch = branch_of(hit.place, editor)
     if isinstance(branch, cst.If):
-        raises = isinstance(only_statement(branch.body), cst.Raise)
+        raises = raised(branch.body)[0] is not None
         return assert_in_graph(branch, hit, editor) if raises else choose_values(branch, hit, editor)
     if isinstance(branch, cst.IfExp):
         return choose_values(branch, hit, editor)

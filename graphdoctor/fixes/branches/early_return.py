@@ -23,8 +23,9 @@ from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch_arms import Under
 from graphdoctor.fixes.branches.flatten import Flat
-from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import LINE_LENGTH
 from graphdoctor.fixes.core.layout import on_one_line
 from graphdoctor.fixes.proof.last_lines import Rest, rest_of
 from graphdoctor.model.findings import Edit, Known

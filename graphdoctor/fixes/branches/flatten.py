@@ -33,8 +33,9 @@ from graphdoctor.fixes.branches.stores import (
     stored_value,
     swapped_names,
 )
-from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import EAGER_ONLY
 from graphdoctor.fixes.core.layout import indented
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.model.findings import Edit

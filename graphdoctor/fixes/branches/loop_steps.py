@@ -13,8 +13,9 @@ from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.held_before import is_bound_before
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.types import is_number, is_other
-from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import LINE_LENGTH
 from graphdoctor.fixes.core.scope import assignments, names, parameters
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import is_tensor
@@ -28,6 +29,8 @@ OPERATORS: dict[type[cst.BaseAugOp], str] = {
 }  # fmt: skip
 
 
+#: Functions and methods after which what they were given has one item less.
+_TAKES_AWAY = ("next", "pop", "popitem", "popleft")
 #: Functions that join a tensor with others, so that it gets longer.
 _JOINS = ("cat", "concat", "concatenate", "hstack", "vstack")
 
@@ -81,6 +84,9 @@ def steps_in(
     steps: list[Step] = []
     appended: list[Appended] = []
     for small in _statements(lines, loop, editor):
+        taken = next((call for call in find(small, cst.Call) if called(call) in _TAKES_AWAY), None)
+        if taken is not None:
+            raise Refuse(f"`{editor.code(taken)}` takes an item away, also in a round that does not count")
         if isinstance(small, cst.Expr):
             appended.append(_appended(small, lines, editor))
             continue

@@ -10,8 +10,9 @@ from graphdoctor.fixes.analysis.once_only import is_given_once
 from graphdoctor.fixes.analysis.outputs import is_output, may_be_caught, more_than_output
 from graphdoctor.fixes.analysis.purity import calls
 from graphdoctor.fixes.branches import branch_arms
-from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import EAGER_ONLY, LINE_LENGTH, operand_of_and, test_in, written
 from graphdoctor.static.domain.events import ArgumentCall
 from graphdoctor.static.domain.values import UNKNOWN, External
 from graphdoctor.static.rule import FixPlan, Refusal
@@ -24,12 +25,11 @@ def guard_branch(branch: cst.CSTNode | None, editor: Editor) -> FixPlan | Refusa
         return Refusal("This is no branch of its own.")
     lost = _lost(branch, editor)
     text = editor.lines(editor.indent_of(branch), f"if {EAGER_ONLY}:", f"\t{editor.deepen(branch)}")
-    start, test = f"if {editor.code(branch.test)}", editor.code(branch.test)
-    code = editor.code(branch)
-    if branch.orelse is None and editor.newline not in test and code.startswith(start):
-        is_loose = isinstance(branch.test, (cst.BooleanOperation, cst.IfExp, cst.Lambda, cst.NamedExpr))
-        test = f"({test})" if is_loose and not branch.test.lpar else test
-        text = f"if {EAGER_ONLY} and {test}{code[len(start) :]}"
+    place = test_in(branch, editor) if branch.orelse is None else None
+    if place is not None:
+        first = f"if {EAGER_ONLY} and {operand_of_and(branch, place, editor)}"
+        fits = len(editor.indent_of(branch)) + len(first.split(editor.newline)[0]) < LINE_LENGTH
+        text = first + written(branch, editor)[place[1] :] if fits else text
     edits = (*editor.torch_import(branch), editor.replace(branch, text))
     if lost:
         return FixPlan(edits, "unsafe", f"Under compile this branch is left out, and `{lost[0]}` does not run either.")

@@ -13,8 +13,9 @@ from graphdoctor.fixes.analysis.purity import calls, root
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.match_cases import as_branches
-from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import LINE_LENGTH
 from graphdoctor.fixes.core.layout import indented
 from graphdoctor.fixes.core.scope import names, parameters, target_names
 from graphdoctor.fixes.proof.choice import Choice, before, unproved

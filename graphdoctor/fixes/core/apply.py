@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from graphdoctor.fixes.core.guards import joined
 from graphdoctor.model.findings import Edit, Finding, Owner
 from graphdoctor.model.labels import may_be_written
 from graphdoctor.source.text import LINE_END, line_starts
@@ -99,16 +100,17 @@ def edits_by_path(findings: Iterable[Finding]) -> dict[str, list[Edit]]:
 
 def _pieces(text: str, edits: Iterable[Edit]) -> Iterator[_Piece]:
     # Of several lines that are added at one place, the imports come first.
-    ordered = sorted(set(edits), key=lambda e: (e.start, e.end, not e.text.startswith("import "), e.text))
+    ordered = sorted(set(edits), key=lambda e: (e.start, e.end, not e.text.lstrip().startswith("import "), e.text))
     starts = line_starts(text)
     done, line = 0, 1
+    above: Edit | None = None
     for edit in ordered:
         start, end = _offset(starts, edit.start), _offset(starts, edit.end)
         if start < done:
             raise ValueError(f"edits overlap at {edit.path}:{edit.start[0]}")
         yield _Piece(text[done:start], line, kept=True)
-        yield _Piece(edit.text, edit.start[0], kept=False)
-        done, line = end, edit.end[0]
+        yield _Piece(joined(above, text[done:start], edit), edit.start[0], kept=False)
+        done, line, above = end, edit.end[0], edit
     yield _Piece(text[done:], line, kept=True)
 
 

@@ -11,6 +11,7 @@ import libcst as cst
 
 from graphdoctor.fixes.core import torch_name
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import EAGER_ONLY, LINE_LENGTH, in_test
 from graphdoctor.fixes.core.node_lookup import Lookup
 from graphdoctor.fixes.core.parentheses import without_needless
 from graphdoctor.model.findings import Edit, Location
@@ -19,9 +20,6 @@ from graphdoctor.static.domain.values import Value
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import walk
 
-#: Lines that a rewrite makes longer than this are broken.
-LINE_LENGTH = 120
-EAGER_ONLY = "not torch.compiler.is_compiling()"
 #: Every text with a string of several lines has one of these: triple quotes, a backslash at the end of a line, or, from
 #: Python 3.12 on, a line that ends inside the braces of a formatted string.
 _LONG_STRING = re.compile(r"\"\"\"|'''|\\[\r\n]|\{[^}]*[\r\n]")
@@ -171,9 +169,9 @@ class Editor(Lookup):
         return Edit(self.path, (place.line, place.column), (place.end_line, place.end_column), text)
 
     def replace_whole(self, node: cst.BaseExpression, text: str) -> Edit:
-        """Like ``replace``, with the parentheses of a tuple."""
+        """Like ``replace``, with the parentheses of a tuple or generator."""
         edit = self.replace(node, text)
-        if not isinstance(node, cst.Tuple) or not node.lpar:
+        if not isinstance(node, (cst.Tuple, cst.GeneratorExp)) or not node.lpar:
             return edit
         start, end = edit.start, edit.end
         before = self._lines[start[0] - 1][: start[1] - 1].rstrip()
@@ -269,6 +267,11 @@ class Editor(Lookup):
         moved = (indent + line.removeprefix(before) if line else "" for line in lines[1:])
         return self.newline.join([lines[0], *moved])
 
+    def shortest_guard(self, statement: cst.CSTNode) -> tuple[Edit, ...]:
+        """``guard``, or its condition in the test around, where ``statement`` is all that this test decides."""
+        edit = in_test(statement, self)
+        return (*self.torch_import(statement), edit) if edit is not None else self.guard(statement)
+
     def guard(self, statement: cst.CSTNode, condition: str = EAGER_ONLY) -> tuple[Edit, ...]:
         """Put a simple statement under ``if <condition>:``, with the ``import torch`` that this needs.
 
@@ -352,17 +355,20 @@ class Editor(Lookup):
         return ()
 
     def _import_edit(self) -> Edit:
-        after, before = torch_name.import_position(self.module.tree)
-        if before is not None:
-            decorators = before.decorators if isinstance(before, (cst.FunctionDef, cst.ClassDef)) else ()
-            line = min(self.location(node).line for node in (before, *decorators))
-            return Edit(self.path, (line, 1), (line, 1), "import torch" + self.newline)
-        assert after is not None
-        line = self.location(after).end_line
-        if line < len(self._lines):
-            return Edit(self.path, (line + 1, 1), (line + 1, 1), "import torch" + self.newline)
-        end = (line, len(self._lines[line - 1]) + 1)
-        return Edit(self.path, end, end, self.newline + "import torch")
+        place = torch_name.import_position(self.module.tree, self.path)
+        statement, text = place.statement, "import torch" + self.newline
+        assert statement is not None
+        if not place.is_below:
+            decorators = statement.decorators if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) else ()
+            line = min(self.location(node).line for node in (statement, *decorators))
+            return Edit(self.path, (line, 1), (line, 1), text + self.newline * place.is_apart)
+        line = self.location(statement).end_line + 1
+        text = self.newline * place.is_apart + text
+        if line > len(self._lines):
+            end = (line - 1, len(self._lines[line - 2]) + 1)
+            return Edit(self.path, end, end, self.newline + text.removesuffix(self.newline))
+        is_followed = self._lines[line - 1].startswith(("import ", "from "))
+        return Edit(self.path, (line, 1), (line, 1), text + self.newline * (place.is_apart and is_followed))
 
 
 def _is_word(character: str, also: str = "") -> bool:

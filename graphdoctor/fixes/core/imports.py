@@ -9,6 +9,7 @@ import libcst as cst
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, names
+from graphdoctor.fixes.core.torch_name import source
 from graphdoctor.model.findings import Edit
 from graphdoctor.syntax.walk import walk
 
@@ -25,7 +26,7 @@ def import_edit(module: str, editor: Editor) -> tuple[Edit, ...]:
         return ()
     if editor.mentions_anywhere(module) and _is_taken(module, tree):
         raise Refuse(f"the name {module} stands for something else in this file")
-    imports = [line for line in lines if (source := _source(line)) and source != "__future__"]
+    imports = [line for line in lines if _source(line) not in ("", "__future__")]
     if not imports:
         raise Refuse("the file has no import at its top")
     standard = [line for line in imports if _source(line).partition(".")[0] in sys.stdlib_module_names]
@@ -68,17 +69,7 @@ def _bound(node: cst.Import | cst.ImportFrom) -> set[str]:
 def _source(line: cst.SimpleStatementLine) -> str:
     """The dotted module of the first import in ``line``; dots for one of its own package; empty otherwise."""
     first = line.body[0]
-    if isinstance(first, cst.Import):
-        return _dotted(first.names[0].name)
-    if isinstance(first, cst.ImportFrom):
-        return "." * len(first.relative) + (_dotted(first.module) if first.module is not None else "")
-    return ""
-
-
-def _dotted(node: cst.BaseExpression) -> str:
-    if isinstance(node, cst.Attribute):
-        return f"{_dotted(node.value)}.{node.attr.value}"
-    return node.value if isinstance(node, cst.Name) else ""
+    return source(first) if isinstance(first, (cst.Import, cst.ImportFrom)) else ""
 
 
 def _is_plain(alias: cst.ImportAlias, module: str) -> bool:

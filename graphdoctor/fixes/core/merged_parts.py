@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.fixes.core.apply import apply, overlap
-from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.guards import LINE_LENGTH
 from graphdoctor.model.findings import Edit
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.text import line_starts

@@ -10,7 +10,7 @@ _NEEDS = (cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp, cst.Await)
 
 def without_needless(text: str, node: cst.CSTNode, parent: cst.CSTNode | None) -> str:
     """``text`` that comes in the place of ``node``: without parentheses around it where it is all of a value."""
-    if not (text.startswith("(") and text.endswith(")")) or "\n" in text or "\r" in text or not _is_alone(node, parent):
+    if not (text.startswith("(") and text.endswith(")")) or "\n" in text or "\r" in text or not is_alone(node, parent):
         return text
     try:
         value = cst.parse_expression(text)
@@ -21,7 +21,8 @@ def without_needless(text: str, node: cst.CSTNode, parent: cst.CSTNode | None) -
     return text[1:-1].strip()
 
 
-def _is_alone(node: cst.CSTNode, parent: cst.CSTNode | None) -> bool:
+def is_alone(node: cst.CSTNode, parent: cst.CSTNode | None) -> bool:
+    """Whether ``node`` is all of a value or an argument, where any operator means what it means in parentheses."""
     if isinstance(parent, cst.Arg):
         return not parent.star
     return isinstance(parent, (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return)) and parent.value is node

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import libcst as cst
@@ -92,23 +94,51 @@ def parts(tree: cst.Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def import_position(tree: cst.Module) -> tuple[cst.CSTNode | None, cst.CSTNode | None]:
-    """The statements (after, before) between which ``import torch`` goes; one of the two is None.
+@dataclass(frozen=True)
+class ImportPlace:
+    """Where ``import torch`` goes: beside ``statement``, None in an empty file, as a group of its own or not."""
 
-    Right before the first import from torch; else after the imports, the docstring and ``from __future__``.
+    statement: cst.CSTNode | None
+    is_below: bool = False
+    is_apart: bool = False
+
+
+def import_position(tree: cst.Module, path: str = "") -> ImportPlace:
+    """The place for ``import torch``, where it sorts among the imports of other packages at the top of the file.
+
+    Right before the first import from torch; else before those of the package that the file at ``path`` belongs to,
+    and after those of Python, the docstring and ``from __future__``.
     """
-    after: cst.CSTNode | None = None
+    own = set(re.split(r"[/\\]", path)[:-1])
+    head: list[cst.CSTNode] = []
+    foreign: list[cst.SimpleStatementLine] = []
+    standard: list[cst.SimpleStatementLine] = []
+    ours: list[cst.SimpleStatementLine] = []
     for position, statement in enumerate(tree.body):
         if not isinstance(statement, cst.SimpleStatementLine):
             break
         first = statement.body[0]
-        if isinstance(first, cst.ImportFrom) and _package(first.module) == "torch":
-            return None, statement
+        package = source(first).partition(".")[0] if isinstance(first, (cst.Import, cst.ImportFrom)) else ""
+        if isinstance(first, cst.ImportFrom) and package == "torch":
+            return ImportPlace(statement)
         is_docstring = position == 0 and isinstance(first, cst.Expr) and isinstance(first.value, cst.BaseString)
         if not (is_docstring or isinstance(first, (cst.Import, cst.ImportFrom))):
             break
-        after = statement
-    return (after, None) if after is not None else (None, tree.body[0] if tree.body else None)
+        if is_docstring or package == "__future__":
+            head.append(statement)
+        else:
+            is_ours = not package or package in own
+            (standard if package in sys.stdlib_module_names else ours if is_ours else foreign).append(statement)
+    smaller = [line for line in foreign if isinstance(line.body[0], cst.Import) and source(line.body[0]) < "torch"]
+    if foreign:
+        return ImportPlace(smaller[-1], is_below=True) if smaller else ImportPlace(foreign[0])
+    if standard:
+        return ImportPlace(standard[-1], is_below=True, is_apart=True)
+    if ours:
+        return ImportPlace(ours[0], is_apart=True)
+    if head:
+        return ImportPlace(head[-1], is_below=True)
+    return ImportPlace(tree.body[0] if tree.body else None)
 
 
 def _bindings(body: Sequence[cst.CSTNode]) -> Iterator[bool]:
@@ -221,6 +251,13 @@ def _bound(alias: cst.ImportAlias) -> str:
 
 def _package(module: cst.CSTNode | None) -> str:
     return _dotted(module).partition(".")[0]
+
+
+def source(statement: cst.Import | cst.ImportFrom) -> str:
+    """The dotted module of the first import in ``statement``; dots for one of its own package."""
+    if isinstance(statement, cst.Import):
+        return _dotted(statement.names[0].name)
+    return "." * len(statement.relative) + _dotted(statement.module)
 
 
 def _dotted(node: cst.CSTNode | None) -> str:

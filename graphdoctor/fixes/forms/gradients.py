@@ -6,8 +6,9 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called, calls, words
-from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import EAGER_ONLY
 from graphdoctor.model.findings import Safety
 from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -18,6 +19,7 @@ _NEW = words("arange empty eye full linspace ones rand randint randn tensor zero
 _TAKEN_ELSEWHERE = (
     "Who else gets `{name}` may take gradients of it: what they are taken of must require them before the call."
 )
+_OWN_GRADIENTS = "The function takes gradients: what it takes them of must require them before the call."
 _REASON = "In eager nothing changes; under compile `{name}` does not require gradients of its own."
 
 
@@ -25,8 +27,8 @@ def grad_flag_in_eager(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``y.requires_grad_()``, ``y.requires_grad = True`` and ``y.retain_grad()`` run in eager only."""
     statement = editor.statement_of(hit.place)
     function = editor.function_of(hit.place)
-    if function is not None and any(called(call) in ("backward", "grad") for call in calls(function)):
-        return Refusal("The function takes gradients: what it takes them of must require them before the call.")
+    if _takes_gradients(function):
+        return Refusal(_OWN_GRADIENTS)
     flagged = _flagged(statement, hit.place)
     if flagged is not None and not _stays_inside(flagged, function):
         return Refusal(_TAKEN_ELSEWHERE.format(name=editor.code(flagged)))
@@ -140,12 +142,19 @@ def plain_constant(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     options = [editor.code(a).rstrip(", ").replace(" ", "") for a in call.args[1:]]
     if options not in ([], ["requires_grad=False"], ["False"]):
         return Refusal("The parameter has options that a tensor does not have.")
+    if not options and _takes_gradients(editor.function_of(call)):
+        return Refusal(_OWN_GRADIENTS)
     reason = "The tensor is the same; it is no parameter, and what is computed from it alone requires no gradient."
     value = call.args[0].value
     is_new = isinstance(value, cst.Call) and dotted_name(value.func, editor).removeprefix("torch.") in _NEW
     # A parameter has no history.
-    text = editor.code(value) if is_new else f"{editor.operand(value)}.detach()"
+    is_plain = is_new or (_calls(value, "detach") and is_tensor(editor.value(value)))
+    text = editor.code(value) if is_plain else f"{editor.operand(value)}.detach()"
     return FixPlan((editor.replace(call, text),), "unsafe", reason)
+
+
+def _takes_gradients(function: cst.FunctionDef | None) -> bool:
+    return function is not None and any(called(call) in ("backward", "grad") for call in calls(function))
 
 
 def _sets_flag(node: cst.CSTNode) -> bool:

@@ -8,7 +8,8 @@ from graphdoctor.fixes.analysis.namespaces import dotted_name, is_builtin
 from graphdoctor.fixes.analysis.purity import called, calls, words
 from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.analysis.uses import is_elsewhere
-from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.guards import EAGER_ONLY
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import is_tensor, may_be_tensor, tensor_of
 from graphdoctor.static.domain.values import UNKNOWN

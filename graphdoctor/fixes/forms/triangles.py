@@ -33,10 +33,23 @@ def select_by_position(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse(f"`{editor.code(operands[2])}` is not shown to be a square")
     if made.kind != "diagonal" and not isinstance(tensor, (cst.Name, cst.Attribute)):
         raise Refuse(f"`{editor.code(tensor)}` would be computed twice; give it a name")
-    edit = editor.replace(hit.place, _selected(text, before, made, known.ndim == 2))
+    text = _selected(text, before, made, known.ndim == 2)
+    if made.kind == "others" and known.ndim == 2 and _is_reshaped(hit.place, editor):
+        text = text.removesuffix(".flatten()")
+    edit = editor.replace(hit.place, text)
     if isinstance(hit.place, cst.Call):
         return FixPlan((*editor.torch_import(hit.place), edit), "unsafe", _REASON + _BROADCAST)
     return FixPlan((*editor.torch_import(hit.place), edit), "safe", _REASON)
+
+
+def _is_reshaped(place: cst.CSTNode, editor: Editor) -> bool:
+    """Whether ``place`` gets other sizes right away: ``x[mask].view(n, n - 1)``. Another ``view`` gives a dtype."""
+    method = editor.parent(place)
+    call = editor.parent(method) if isinstance(method, cst.Attribute) and method.value is place else None
+    if not isinstance(call, cst.Call) or call.func is not method or called(call) not in ("reshape", "view"):
+        return False
+    sizes = [arg.value for arg in call.args if arg.keyword is None]
+    return len(sizes) > 1 or (len(sizes) == 1 and isinstance(sizes[0], (cst.Tuple, cst.List, cst.Integer)))
 
 
 def _selected(tensor: str, before: str, made: Triangle, is_matrix: bool) -> str:

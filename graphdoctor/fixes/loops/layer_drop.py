@@ -15,7 +15,7 @@ from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.loop_steps import check_unchanged, is_flag, kept_steps, kept_text, start_value
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.scope import assignments, names, target_names
+from graphdoctor.fixes.core.scope import assignments, names, names_in, target_names
 from graphdoctor.fixes.loops.skips import one_bool
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -125,6 +125,7 @@ def _all_run(choice: _Choice, loop: cst.For, flag: str, skipped: str, indent: st
     """The block of the layer without its test, in which the old values are kept where ``skipped`` is true."""
     lines = list(choice.body.body)
     steps = {step.statement: step for step in kept_steps(lines, loop, editor)}
+    _check_read(choice, {name for step in steps.values() for name in step.kept}, loop, editor)
     for name in (name for step in steps.values() for name in step.kept):
         start = start_value(name, loop, editor)
         if isinstance(start, cst.Name) and start.value == "None":
@@ -144,6 +145,16 @@ def _all_run(choice: _Choice, loop: cst.For, flag: str, skipped: str, indent: st
         else:
             made.append(editor.dedented(line, indent).strip())
     return editor.lines(indent, *made)
+
+
+def _check_read(choice: _Choice, kept: set[str], loop: cst.For, editor: Editor) -> None:
+    """Refuse where the loop reads, beside the layer, a name that had no value before the loop: after a layer that is
+    skipped it has that of an earlier one."""
+    inside = set(walk(choice.body))
+    beside = names_in(n for n in walk(loop) if n not in inside and not (type(n) is cst.Name and editor.is_label(n)))
+    for name in sorted(names_in(walk(choice.body)).bound.keys() & (beside.mentioned.keys() - beside.bound.keys())):
+        if name not in kept:
+            raise Refuse(f"`{name}` has no value before the loop")
 
 
 def _beside(block: cst.BaseSuite) -> tuple[str, ...]:

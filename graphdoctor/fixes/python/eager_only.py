@@ -12,8 +12,9 @@ from graphdoctor.fixes.analysis.purity import called, calls, is_own
 from graphdoctor.fixes.analysis.quiet_calls import READING
 from graphdoctor.fixes.analysis.uses import is_elsewhere
 from graphdoctor.fixes.branches.output_blocks import called_in, guard_branch
-from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import EAGER_ONLY
 from graphdoctor.fixes.core.scope import parameters, target_names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import ArgumentCall, Call
@@ -46,8 +47,9 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if lost and needed:
         raise Refuse(needed)
     edits: list[Edit] = []
+    guard = editor.guard if lost or len(group) > 1 else editor.shortest_guard
     for statement in group:
-        edits += [edit for edit in editor.guard(statement) if edit not in edits]
+        edits += [edit for edit in guard(statement) if edit not in edits]
     for plan in branches:
         edits += [edit for edit in plan.edits if edit not in edits]
     if not lost and any(is_given_once(statement, editor) for statement in group):

@@ -52,4 +52,6 @@ def guard_statement(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if is_given_once(statement, editor):
         reason = f"Under compile {shown} is left out, and noted as given, so a later eager call leaves it out too."
         return FixPlan(edits, "unsafe", reason)
-    return FixPlan(edits, "safe", f"In eager nothing changes; under compile {shown} is left out.")
+    return FixPlan(
+        editor.shortest_guard(statement), "safe", f"In eager nothing changes; under compile {shown} is left out."
+    )

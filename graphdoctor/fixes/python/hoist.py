@@ -23,6 +23,10 @@ _VARYING = words("""
     input locals monotonic monotonic_ns now open perf_counter perf_counter_ns process_time rand randint randn random
     randrange read sample shuffle sleep stack time time_ns today token_bytes token_hex token_urlsafe urandom utcnow
     uuid1 uuid4 vars
+    _get_tracing_state _is_tracing current_device current_process current_stream current_thread get_ident
+    get_num_threads get_rank get_worker_info get_world_size getpid is_initialized is_tracing
+    POINTER byref c_bool c_char_p c_double c_float c_int c_int64 c_long c_longlong c_size_t c_uint c_uint64 c_ulong
+    c_void_p create_string_buffer
 """)
 
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.namespaces import is_always_global, is_builtin, is_global_at, is_read, normalised
+from graphdoctor.fixes.analysis.namespaces import (
+    dotted_name,
+    is_always_global,
+    is_builtin,
+    is_global_at,
+    is_read,
+    normalised,
+)
 from graphdoctor.fixes.analysis.purity import PURE, called
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.parentheses import is_alone
 from graphdoctor.fixes.core.scope import parameters
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import Call
@@ -125,21 +133,50 @@ def power(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def _as_operator(call: cst.Call, editor: Editor) -> tuple[Edit, ...]:
-    """``pow(a, b)`` as ``(a ** b)``: only what is around the operands, so that these can be rewritten too."""
+    """``pow(a, b)`` as ``a ** b``: only what is around the operands, so that these can be rewritten too."""
     base, exponent = (a.value for a in call.args)
-    is_number = isinstance(exponent, (cst.Integer, cst.Float))
-    texts = [editor.operand(base), editor.code(exponent) if is_number else editor.operand(exponent)]
+    numbers = (cst.Integer, cst.Float)
+    texts = [editor.code(v) if isinstance(v, numbers) else editor.operand(v) for v in (base, exponent)]
     if base.lpar or exponent.lpar:
         return (editor.replace(call, f"({texts[0]} ** {texts[1]})"),)
     (before, after), (left, right) = (
         text.split(editor.code(v), 1) for text, v in zip(texts, (base, exponent), strict=True)
     )
     whole, first, second = editor.location(call), editor.location(base), editor.location(exponent)
+    # What goes over several lines needs its parentheses, and so does an argument of a call that is rewritten too.
+    parent = editor.parent(call)
+    is_plain = is_alone(call, parent) and not isinstance(parent, cst.Arg) and whole.line == whole.end_line
+    before, right = (before, right) if is_plain else (f"({before}", f"{right})")
     return (
-        Edit(editor.path, (whole.line, whole.column), (first.line, first.column), "(" + before),
+        Edit(editor.path, (whole.line, whole.column), (first.line, first.column), before),
         Edit(editor.path, (first.end_line, first.end_column), (second.line, second.column), f"{after} ** {left}"),
-        Edit(editor.path, (second.end_line, second.end_column), (whole.end_line, whole.end_column), right + ")"),
+        Edit(editor.path, (second.end_line, second.end_column), (whole.end_line, whole.end_column), right),
     )
+
+
+def plain_isinstance(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.jit.isinstance(x, torch.Tensor)`` becomes ``isinstance(x, torch.Tensor)``."""
+    call = hit.place
+    name = hit.event.qualname if isinstance(hit.event, Call) else ""
+    is_plain = isinstance(call, cst.Call) and len(call.args) == 2 and not any(a.keyword or a.star for a in call.args)
+    if not isinstance(call, cst.Call) or not is_plain or name != "torch.jit.isinstance":
+        return Refusal("This is no call of `torch.jit.isinstance` with an object and a type.")
+    kinds = call.args[1].value
+    every = [element.value for element in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
+    if not every or not all(_is_plain_class(kind, editor) for kind in every):
+        return Refusal("`torch.jit.isinstance` also looks at what is in a container, which `isinstance` does not.")
+    if not is_builtin("isinstance", editor):
+        return Refusal("The name isinstance may stand for something else in this file.")
+    return FixPlan(
+        (editor.replace(call.func, "isinstance"),), "safe", "For a class that holds nothing both ask the same."
+    )
+
+
+def _is_plain_class(node: cst.BaseExpression, editor: Editor) -> bool:
+    """A tensor, or a number or text of Python."""
+    if isinstance(node, cst.Name) and node.value in ("bool", "complex", "float", "int", "str"):
+        return is_builtin(node.value, editor)
+    return dotted_name(node, editor) == "torch.Tensor"
 
 
 def always_callable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -201,4 +238,4 @@ def as_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         listed = f"list({text})"
     else:
         return Refusal("`list` has another meaning in this file.")
-    return FixPlan((editor.replace(given, listed),), "safe", "The same numbers are multiplied or added.")
+    return FixPlan((editor.replace_whole(given, listed),), "safe", "The same numbers are multiplied or added.")

@@ -8,8 +8,9 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called
-from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.guards import LINE_LENGTH
 from graphdoctor.fixes.rows.segment_parts import Segments, segments_of
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of

@@ -21,6 +21,8 @@ RAISES = {
     "math": 'if math.isnan(x.sum()):\n    raise ValueError("NaN")',
     "numpy of a number": 'import numpy as np\nif not np.isfinite(x.sum().item()):\n    raise ValueError("NaN")',
     "no message": "if (x < 0).any():\n    raise ValueError",
+    "message in a name": 'if (x < 0).any():\n    msg = f"negative: {x.min()}"\n    raise ValueError(msg)',
+    "several names": 'if (x < 0).any():\n    least = x.min()\n    msg = f"negative: {least}"\n    raise ValueError(msg)',
     "one line": 'if (x < 0).any(): raise ValueError("negative")',
     "from": 'if (x < 0).any():\n    raise ValueError("negative") from None',
     "elif": 'if not flag:\n    x = x + 1\nelif (x < 0).any():\n    raise ValueError("negative")',
@@ -109,6 +111,13 @@ def test_text_and_safety(make: Any) -> None:
     assert "raises RuntimeError, not AssertionError" in plan.reason
 
 
+def test_a_message_in_a_name_is_said_in_the_graph_too(make: Any) -> None:
+    body = 'if (x < 0).any():\n    msg = f"bad {x.min()}"\n    raise ValueError(msg)'
+    after = make(source_of(body), cst.If).after(assert_in_graph)
+    check = '    if torch.compiler.is_compiling():\n        torch._assert_async(~(x < 0).any(), "bad `x.min()`")\n'
+    assert check + "    elif (x < 0).any():\n" in after
+
+
 @pytest.mark.parametrize(
     ("exception", "known"),
     [("ValueError('NaN')", ()), ("AssertionError", ()), ("FloatingPointError('NaN')", ("exception",))],
@@ -146,6 +155,8 @@ def test_constant_part_of_messages(make: Any, message: str, text: str) -> None:
         ("if x.any():\n    x = x + 1", MORE),
         ("if x.any():\n    print(x)\n    raise ValueError", MORE),
         ("if x.any():\n    raise", MORE),
+        ("if x.any():\n    x += 1\n    raise ValueError", MORE),
+        ("if x.any():\n    x[0] = 1\n    raise ValueError", MORE),
         ("if x.any():\n    raise ValueError\nelse:\n    x = x + 1", ELSE),
         ("if flag:\n    raise E", "The check is left as it is: it is not clear which part of `flag` is tensor data."),
         ("if x.any() or flag:\n    raise", MORE),

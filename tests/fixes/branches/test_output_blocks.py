@@ -33,6 +33,7 @@ GUARDED = {
     "several statements": "y = x * 2\nif y.max() > 1:\n    rows = y.shape[0]\n    print(rows)\n    warnings.warn('a')\nreturn y",
     "two sides": "y = x * 2\nif y.max() > 1:\n    print('a')\nelse:\n    print('b')\nreturn y",
     "a longer test": "y = x * 2\nif y.max() > 1 or y.min() < 0:\n    print('a')\nreturn y",
+    "a test of two lines": "y = x * 2\nif (\n    y.max() > 1\n    or y.min() < 0\n):\n    print('a')\nreturn y",
     "a branch in it": "y = x * 2\nif y.max() > 1:\n    if flag:\n        print('a')\nreturn y",
 }
 
@@ -49,6 +50,12 @@ def test_the_branch_stays_in_eager_alone(make: Any, runner: Any, name: str, caps
         assert torch.equal(runner.eager(after, x), expected) and capsys.readouterr().out == written
     result = runner.compiled(after, torch.ones(2, 2))
     assert result.breaks == 0 and torch.equal(result.value, 2 * torch.ones(2, 2))
+
+
+def test_the_lines_of_a_test_in_parentheses_stay(make: Any) -> None:
+    body = "if (\n    x.max() > 1\n    or x.min() < 0\n):\n    print('a')\nreturn x"
+    plan = plan_of(make, body)
+    assert apply(source_of(body), plan.edits) == source_of(f"if not torch.compiler.is_compiling() and {body[3:]}")
 
 
 def test_what_does_more_than_write_is_unsafe_or_refused(make: Any) -> None:

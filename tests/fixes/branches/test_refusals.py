@@ -101,6 +101,10 @@ TABLE: list[Row] = [
      "A flag decides too whether the layer runs."),
     (skip_layer, "for k in x:\n    if not (n and k.any()):\n        n = k", IF, UNKNOWN,
      "The flag around the branch changes in the loop."),
+    (skip_layer, "for k in x:\n    if k.any():\n        out = n(k)\n        x = x + out\n    x = x * out", (cst.Call, "k.any"), BOOL,
+     "`out` has no value before the loop."),
+    (skip_layer, "for k in x:\n    if k.any():\n        x = n(k) + next(a)", (cst.Call, "k.any"), BOOL,
+     "`next(a)` takes an item away, also in a round that does not count."),
     # Values that may be Python ones, and code in a try.
     (rewrite_branch, "ok = x.all() if n else True\nif ok:\n    x = x + 1\nreturn x", IF, BOOL,
      "torch.where does not fit: `ok` may also be a Python value, such as a bool, which a tensor cannot replace."),

@@ -16,7 +16,7 @@ from graphdoctor.syntax.walk import walk
 
 
 def editor_of(text: str) -> Editor:
-    return Editor(SourceModule("model.py", Path("model.py"), text, "utf-8"))
+    return Editor(SourceModule("pack/model.py", Path("pack/model.py"), text, "utf-8"))
 
 
 def first(editor: Editor, kind: type[cst.CSTNode], marker: str = "") -> cst.CSTNode:
@@ -92,9 +92,19 @@ def test_guard_refuses_what_stands_behind_no_colon() -> None:
         ('"""doc"""\n', '"""doc"""\nimport torch\n'),
         ("# -*- coding: utf-8 -*-\n", "# -*- coding: utf-8 -*-\nimport torch\n"),
         ("from __future__ import annotations\n", "from __future__ import annotations\nimport torch\n"),
-        ("import math\nimport os\n", "import math\nimport os\nimport torch\n"),
+        ("import math\nimport os\n", "import math\nimport os\n\nimport torch\n"),
+        ("import math\n\nfrom . import a\n", "import math\n\nimport torch\n\nfrom . import a\n"),
+        ("import math\nfrom .a import b\n", "import math\n\nimport torch\n\nfrom .a import b\n"),
+        ("from .a import b\n", "import torch\n\nfrom .a import b\n"),
+        ("from pack.a import b\n", "import torch\n\nfrom pack.a import b\n"),
+        (
+            "import math\n\nimport numpy as np\nfrom scipy import signal\n\nfrom pack import a\n",
+            "import math\n\nimport numpy as np\nimport torch\nfrom scipy import signal\n\nfrom pack import a\n",
+        ),
+        ("import math\n\nimport xarray\n", "import math\n\nimport torch\nimport xarray\n"),
+        ("from numpy import pi\n", "import torch\nfrom numpy import pi\n"),
         ("import math\nfrom torch import nn\n", "import math\nimport torch\nfrom torch import nn\n"),
-        ("import torch as th\n", "import torch as th\nimport torch\n"),
+        ("import torch as th\n", "import torch\nimport torch as th\n"),
         (
             '("a"\n "b")\nfrom __future__ import annotations\n',
             '("a"\n "b")\nfrom __future__ import annotations\nimport torch\n',
@@ -104,11 +114,11 @@ def test_guard_refuses_what_stands_behind_no_colon() -> None:
         # An import that may not run, or that runs after the function is called.
         (
             "import sys\nif sys.flags.dev_mode:\n    import torch\n",
-            "import sys\nimport torch\nif sys.flags.dev_mode:\n    import torch\n",
+            "import sys\n\nimport torch\nif sys.flags.dev_mode:\n    import torch\n",
         ),
         (
             "import sys\ntry:\n    import missing\n    import torch\nexcept ImportError:\n    pass\n",
-            "import sys\nimport torch\ntry:\n    import missing\n    import torch\nexcept ImportError:\n    pass\n",
+            "import sys\n\nimport torch\ntry:\n    import missing\n    import torch\nexcept ImportError:\n    pass\n",
         ),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n", None),
     ],
@@ -117,14 +127,14 @@ def test_import_is_added_where_torch_is_not_bound(before: str, after: str | None
     text = before + "def f(x):\n    print(x)\n"
     changed = guarded(text)
     if after is None:
-        after = "from typing import TYPE_CHECKING\nimport torch\nif TYPE_CHECKING:\n    import torch\n"
+        after = "from typing import TYPE_CHECKING\n\nimport torch\nif TYPE_CHECKING:\n    import torch\n"
     assert changed.startswith(after + "def f"), changed
     ast.parse(changed)
 
 
 def test_import_behind_the_function_does_not_count() -> None:
     text = "import sys\ndef f(x):\n    print(x)\nf(1)\nimport torch\n"
-    assert guarded(text).startswith("import sys\nimport torch\ndef f")
+    assert guarded(text).startswith("import sys\n\nimport torch\ndef f")
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,8 @@ def test_of_a_matrix(fixed: Any, runner: Any) -> None:
     after = fixed(source, unsafe=True).text
     off = "s.flatten()[1:].unflatten(0, (len(s) - 1, len(s) + 1))[:, :-1].clone().flatten()"
     diagonal = "s.diagonal().clone()"
-    assert f"    return {off}.view(len(x), -1), {diagonal}, {off}, {diagonal}\n" in after
+    rows = off.removesuffix(".flatten()")
+    assert f"    return {rows}.view(len(x), -1), {diagonal}, {off}, {diagonal}\n" in after
     same_in_one_graph(runner, source, after, torch.rand(4, 3))
 
 
@@ -162,3 +163,22 @@ def test_other_masks_stay(fixed: Any, lines: list[str]) -> None:
 )
 def test_refusal(refusal: Any, lines: list[str], why: str) -> None:
     assert refusal(select_by_position, "\n".join(lines), (cst.Subscript, "[m]"), UNKNOWN) == why
+
+
+@pytest.mark.parametrize(
+    "then, is_flat",
+    [
+        (".view(len(x), -1)", False),
+        (".reshape(len(x) - 1, -1)", False),
+        (".reshape((-1, 1))", False),
+        (".view(torch.float32)", True),
+        (".sum()", True),
+    ],
+)
+def test_what_gets_other_sizes_need_not_be_one_row(fixed: Any, runner: Any, then: str, is_flat: bool) -> None:
+    source = program("s = torch.mm(x, x.t())", "m = ~torch.eye(len(x), dtype=torch.bool)", f"return s[m]{then}")
+    after = fixed(source).text
+    assert f".clone(){'.flatten()' if is_flat else ''}{then}" in after
+    # Another dtype has no gradients to compare.
+    for shape in ((4, 3), (2, 3), (3, 3)) if "torch" not in then else ():
+        same_in_one_graph(runner, source, after, torch.rand(shape))

@@ -95,6 +95,20 @@ def test_a_result_that_is_none_before_the_first_layer_stays(fixed: Any) -> None:
     assert fixed(with_tensor, unsafe=True).text != with_tensor
 
 
+EARLIER = {
+    "made by an earlier layer": "if torch.rand([]) > self.drop:\n    y = layer(x)\n    x = x + y\nx = x * y",
+    "an item of an iterator": "if torch.rand([]) > self.drop:\n    x = layer(x) + next(parts)",
+    "an item of a list": "if self.training and torch.rand([]) < self.drop:\n    continue\nx = layer(x) + rest.pop()",
+}
+
+
+@pytest.mark.parametrize("form", EARLIER)
+def test_what_an_earlier_round_leaves_is_not_written_anew(fixed: Any, form: str) -> None:
+    source = MODEL.format("\n".join(f"            {line}" for line in EARLIER[form].splitlines()))
+    source = source.replace("        for layer", "        parts, rest = iter(x), [x, x, x]\n        for layer")
+    assert fixed(source, unsafe=True).text == source
+
+
 #: Numbers that another generator draws: they become an operator of the graph.
 DRAWN = {
     "in the test": "if self.training and np.random.uniform(0, 1) < self.drop:\n    continue\nx = layer(x)",

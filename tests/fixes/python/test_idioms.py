@@ -24,18 +24,24 @@ def program(head: str, body: str) -> str:
         ("def S():\n    return 2", 'g = globals()\nreturn x * g["S"]()', "return x * S()"),
         ("", "return x * len(sys._getframe().f_code.co_name)", 'x * len("f")'),
         ("", 'return x * len(f"{inspect.stack()[0].function}")', "x * len(f\"{'f'}\")"),
-        ("", "return pow(x, 2)", "return (x ** 2)"),
+        ("", "return pow(x, 2)", "return x ** 2"),
         ("import math", "return x * math.prod(n for n in x.shape)", "math.prod([n for n in x.shape])"),
         (
             "import math",
             "return x * math.prod((n for n in x.shape), start=2)",
-            "math.prod(([n for n in x.shape]), start=2)",
+            "math.prod([n for n in x.shape], start=2)",
         ),
         ("import math", "return x * math.prod(map(int, x.shape))", "math.prod(list(map(int, x.shape)))"),
         ("", "return pow(-x, 2)if x is not None else x", "return ((-x) ** 2)if x is not None else x"),
-        ("", "return pow(2, x)", "return ((2) ** x)"),
-        ("S = 2", "return pow(pow(x, 2), pow(x, globals()['S']))", "return ((x ** 2) ** (x ** S))"),
+        ("", "return pow(2, x)", "return 2 ** x"),
+        ("S = 2", "return pow(pow(x, 2), pow(x, globals()['S']))", "return (x ** 2) ** (x ** S)"),
         ("", "return pow((x), (2)) + pow(\n    x + 1,  # why\n    2,\n)", "return ((x) ** (2)) + ((x + 1) ** 2)"),
+        ("", "return x * 2 if torch.jit.isinstance(x, torch.Tensor) else x", "if isinstance(x, torch.Tensor) else"),
+        (
+            "",
+            "return x * 2 if torch.jit.isinstance(x, (int, torch.Tensor)) else x",
+            "isinstance(x, (int, torch.Tensor))",
+        ),
         ("", "y = x * 2\nreturn y.relu() if callable(y.relu)and x.ndim else y", "y.relu() if True and x.ndim else y"),
     ],
 )
@@ -121,4 +127,30 @@ def test_without_the_safe_ones_nothing_is_broken(fixed: Any, runner: Any) -> Non
 )
 def test_iterators_that_do_not_become_lists(fixed: Any, head: str, body: str, reason: str) -> None:
     result = fixed(program(head, body))
+    assert [f.fix.reason for f in result.findings if f.rule == "GD405" and f.fix is not None] == [reason]
+
+
+@pytest.mark.parametrize(
+    "head, call, reason",
+    [
+        ("", "*(x, torch.Tensor)", "This is no call of `torch.jit.isinstance` with an object and a type."),
+        (
+            "",
+            "[x], list[torch.Tensor]",
+            "`torch.jit.isinstance` also looks at what is in a container, which `isinstance` does not.",
+        ),
+        (
+            "class int: pass",
+            "x, int",
+            "`torch.jit.isinstance` also looks at what is in a container, which `isinstance` does not.",
+        ),
+        (
+            "def isinstance(a, b):\n    return True",
+            "x, torch.Tensor",
+            "The name isinstance may stand for something else in this file.",
+        ),
+    ],
+)
+def test_questions_about_types_that_stay(fixed: Any, head: str, call: str, reason: str) -> None:
+    result = fixed(program(head, f"return x * 2 if torch.jit.isinstance({call}) else x"))
     assert [f.fix.reason for f in result.findings if f.rule == "GD405" and f.fix is not None] == [reason]

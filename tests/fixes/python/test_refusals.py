@@ -214,6 +214,10 @@ TABLE: list[Row] = [
     # Values that are computed once, and host work.
     (hoist_constant, "if True:\n    import torch\n\n    def f(x):\n        return g()\n", CALL, UNKNOWN,
      "The code is not in a function or class at module level."),
+    (hoist_constant, "return torch.utils.data.get_worker_info()", (cst.Call, "get_worker_info"), UNKNOWN,
+     "`torch.utils.data.get_worker_info()` gives another value in each call or place, so it is not moved."),
+    (hoist_constant, "n = ctypes.c_int()\nreturn x", (cst.Call, "c_int"), UNKNOWN,
+     "`ctypes.c_int()` gives another value in each call or place, so it is not moved."),
     (hoist_constant, "a = list()\na.append(x)\nreturn a", (cst.Call, "list"), UNKNOWN,
      "`a` is changed in line 6, and all calls would share it."),
     (hoist_constant, "self.lock = list()\nreturn x", (cst.Call, "list"), UNKNOWN,
