@@ -131,3 +131,43 @@ def test_floats_of_an_attribute_become_dynamic_and_ints_do_not(tmp_path: Path, f
     exec(compile(file.read_text(), str(file), "exec"), {})
     compilations = torch._dynamo.utils.counters["frames"]["total"]
     assert reported == (["GD704"] if compilations > 2 else [])
+
+
+USED = """\
+import torch
+
+
+@torch.compile(backend="eager")
+def f(cache, i):
+    {use}
+
+
+for i in range(2, 8):
+    f(torch.zeros(16, 16), {passed})
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "effect", "suggestion", "instead", "compilations"),
+    [
+        ("return cache[:, i] * 2", "one of several indices", "write a slice", "torch.tensor([i])", 1),
+        ("return cache[:, i : i + 1] * 2", "second value", "pass it as a 0-d tensor", "torch.tensor(i)", 1),
+        ("return cache[i] * 2", "second value", "leave it a number", "i", 2),
+        ("return cache * min(i, 3)", "second value", "pass it as a 0-d tensor", "torch.tensor(i)", 1),
+        ("return cache.topk(i).values", "second value", "pass it as a 0-d tensor if", "i", 2),
+        ("for _ in range(i):\n        cache = cache + 1\n    return cache", "unrolled", "compile the body", "i", 6),
+    ],
+)
+def test_what_is_advised_is_what_compiles_the_least(
+    tmp_path: Path, use: str, effect: str, suggestion: str, instead: str, compilations: int
+) -> None:
+    file = tmp_path / "run.py"
+    file.write_text(USED.format(use=use, passed="i"))
+    (finding,) = [f for f in analyse([(file, "run.py")]).findings if f.rule == "GD704"]
+    assert effect in finding.message
+    assert finding.suggestion is not None and finding.suggestion.startswith(suggestion)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    exec(compile(USED.format(use=use, passed=instead), str(file), "exec"), {})
+    assert torch._dynamo.utils.counters["frames"]["total"] == compilations
+    assert not torch._dynamo.utils.counters["graph_break"]
