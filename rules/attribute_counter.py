@@ -12,8 +12,8 @@ torch 2.14. After a break, up to the end of the function, where nothing is compu
 said.
 
 Fix: Count in the code that calls the model, or make the counter a tensor buffer:
-`self.register_buffer("step", torch.tensor(0))`, with one element (`torch.tensor([0])`) where it is one of several indices;
-or set `torch._dynamo.config.allow_unspec_int_on_nn_module = True`.
+`self.register_buffer("step", torch.tensor(0))`, with one element (`torch.tensor([0])`) where it is one of several
+indices; or set `torch._dynamo.config.allow_unspec_int_on_nn_module = True`.
 """
 
 from __future__ import annotations

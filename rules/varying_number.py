@@ -7,9 +7,9 @@ Why: Numbers are constants of the graph at first. The second value compiles agai
 counts a loop, decides a branch, is one of several indices (`cache[:, i]`) or an int attribute of a module, and with
 `dynamic=False`, every value compiles again, up to `torch._dynamo.config.recompile_limit` (8).
 
-Fix: Pass a 0-d tensor (`torch.tensor(step * 0.1)`), or keep the number in a buffer and write it with `fill_`. As an index a
-0-d tensor is compiled again for each value: write a slice (`cache[:, i : i + 1]`) or `cache.select(1, i)`, or pass a tensor
-with one element. Of a loop, compile the body.
+Fix: Pass a 0-d tensor (`torch.tensor(step * 0.1)`), or keep the number in a buffer and write it with `fill_`. As an
+index a 0-d tensor is compiled again for each value: write a slice (`cache[:, i : i + 1]`) or `cache.select(1, i)`, or
+pass a tensor with one element. Of a loop, compile the body.
 """
 
 from __future__ import annotations
