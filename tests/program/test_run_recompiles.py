@@ -71,7 +71,8 @@ def test_each_recompile_names_the_users_argument_and_what_ends_it(
     (tmp_path / "train.py").write_text(PROGRAM)
     report = tmp_path / "report.json"
     graphdoctor("run", "--output-format", "json", "--output", str(report), "train.py", cwd=tmp_path)
-    (run,) = json.loads(report.read_text())["dynamic"]
+    told = json.loads(report.read_text())
+    (run,) = told["dynamic"]
     lines = PROGRAM.splitlines()
     found = {each["name"]: (lines[each["line"] - 1].strip(), each["remedy"]) for each in run["recompiles"]}
     assert {name: place for name, (place, _) in found.items()} == {
@@ -81,6 +82,9 @@ def test_each_recompile_names_the_users_argument_and_what_ends_it(
         "p": "return F.dropout(x, p)",
         "scale": "return x * scale",
     }
+    # What the source shows at a call is what the run saw, and not one cause more.
+    assert {(f["rule"], f["status"]) for f in told["findings"]} == {("GD704", "confirmed")}
+    assert told["summary"]["headline"] == "Ready: 0 graph breaks in your code, 5 recompile causes"
     starts = {
         "points": "torch.compile(dynamic=True)",
         "pos": "a number beside other indices is compiled again",
