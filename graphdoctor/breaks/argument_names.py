@@ -14,15 +14,18 @@ class ArgumentNames:
     def __init__(self) -> None:
         self._names: dict[str, set[str]] = {}
         self._functions: set[tuple[str, int, str]] = set()
+        #: The functions and modules that are wrapped.
+        self.objects: set[str] = set()
 
     @property
     def function(self) -> tuple[str, int, str] | None:
         """File, first line and name of the function that is wrapped, where it is one."""
         return next(iter(self._functions)) if len(self._functions) == 1 else None
 
-    def add(self, names: Mapping[str, str], function: tuple[str, int, str]) -> None:
-        """Take the names of one function that is wrapped, with its file, first line and name."""
+    def add(self, names: Mapping[str, str], function: tuple[str, int, str], wrapped: str) -> None:
+        """Take the names of one function, ``wrapped``, with its file, first line and name."""
         self._functions.add(function)
+        self.objects.add(wrapped)
         for argument, name in names.items():
             self._names.setdefault(argument, set()).add(name)
 

@@ -14,7 +14,11 @@ _TAKES_ANY = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _SELF: tuple[tuple[str, ...], ...] = ((), ("self",))
 
 
-def argument_names(code: CodeType, variables: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, int, str]] | None:
+#: The names, the place of the function that is wrapped, and which object is.
+Wrapped = tuple[dict[str, str], tuple[str, int, str], str]
+
+
+def argument_names(code: CodeType, variables: Mapping[str, Any]) -> Wrapped | None:
     """The names for what ``code`` calls ``args[0]`` and ``kwargs['x']``, and the file, line and name of what it wraps.
 
     ``variables`` are those of its frame. None where ``code`` is no wrapper that calls one function of around it with
@@ -34,7 +38,14 @@ def argument_names(code: CodeType, variables: Mapping[str, Any]) -> tuple[dict[s
     keywords = (*parameters, *found.co_varnames[found.co_argcount : found.co_argcount + found.co_kwonlyargcount])
     positions = {f"{args}[{i}]": name for i, name in enumerate(taken)}
     names = positions | {f"{kwargs}['{name}']": name for name in keywords}
-    return names, (found.co_filename, found.co_firstlineno, found.co_name)
+    return names, (found.co_filename, found.co_firstlineno, found.co_name), _identity(inside[0])
+
+
+def _identity(wrapped: Any) -> str:
+    """The same for what is compiled as one: a bound method, and a function in a loop, are made anew each time."""
+    code = getattr(wrapped, "__code__", None)
+    owner = getattr(wrapped, "__self__", None)
+    return f"{id(owner) if owner is not None else ''} {id(code if code is not None else wrapped)}"
 
 
 def _innermost(called: Callable[..., Any]) -> CodeType | None:

@@ -78,6 +78,8 @@ class Recompiled:
     above: tuple[tuple[str, int], ...] = ()
     #: The user's names for its arguments, where it is a wrapper.
     names: ArgumentNames | None = None
+    #: The first compilation of what it wraps, which no other one could be used for.
+    is_first: bool = False
 
 
 @dataclass
@@ -224,14 +226,15 @@ class Reader:
         self.process.callers[code].update(line for line in called if not stacks.is_recorder(line[0]))
 
     def _argument_names(self, record: Record) -> None:
-        names, function = _TYPES.read(tuple[dict[str, str], tuple[str, int, str]], json.loads(record.payload))
+        found = _TYPES.read(tuple[dict[str, str], tuple[str, int, str], str], json.loads(record.payload))
         code = self._codes[self._id(record)[0]]
-        self.process.argument_names.setdefault(code, ArgumentNames()).add(names, function)
+        kept = self.process.argument_names.setdefault(code, ArgumentNames())
         for again in self.process.recompiles[-1:]:
             if again.code == code:
                 # A wrapper of torch is one function, whatever it is around.
-                again.names = ArgumentNames()
-                again.names.add(names, function)
+                again.names, again.is_first = ArgumentNames(), found[2] not in kept.objects
+                again.names.add(*found)
+        kept.add(*found)
 
     def _frame(self, entry: Mapping[str, Any]) -> RawFrame:
         path = self._names.get(entry["filename"], "<unknown>")

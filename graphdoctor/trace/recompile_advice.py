@@ -61,12 +61,20 @@ _DECIDES = "one compilation for each value is the least: the code decides by it"
 _LET_NOT_GROW = "let nothing grow in compiled code: return the value, and append it in the calling code"
 _ONE_SIZE = (
     "torch.compile(dynamic=True) where dynamic=False is set; where it is not, the code holds for one size at a time, "
-    "as a weight does: pad to a few sizes, or compile what calls the layers in place of each layer"
+    "as a weight does: pad to a few sizes, or compile what calls the layers in place of each layer, or, from torch "
+    "2.13 on, keep the layers apart with isolate_recompiles=True"
 )
 _SECOND_SIZE = "by default it is dynamic from its second size on"
 _OF_WEIGHT = (
-    "modules of several sizes share this code, and each is compiled by itself, up to the recompile limit: compile what "
-    "calls the layers in place of each layer; between models that come one after the other, call torch.compiler.reset()"
+    "modules of several sizes share this code and its limit: pass isolate_recompiles=True to torch.compile (torch "
+    "2.13), or compile what calls the layers in place of each layer; between models that come one after the other, "
+    "call torch.compiler.reset()"
+)
+#: Modules around which a wrapper reaches its limit although each is compiled a few times.
+_MANY = 4
+_SHARED_WRAPPER = (
+    "what torch.compile makes of modules of torch and of decorated functions shares one wrapper and its limit: compile "
+    "in place, `module.compile()`, or pass isolate_recompiles=True (torch 2.13)"
 )
 _FROZEN = "set it before the first call; where it changes in training, one compilation for each is the least"
 _UNROLLED = (
@@ -110,7 +118,7 @@ class Cause:
 
     ``above`` are the graph breaks of the process. ``at_limit`` says that Dynamo gave up, ``one_size`` that each
     compilation holds for one size. ``needing`` is the guard of a compilation that made a constant of the same number
-    again.
+    again, ``wrapped`` how many functions and modules share the code, where it is a wrapper.
     """
 
     guard: guards.Guard
@@ -120,6 +128,7 @@ class Cause:
     at_limit: bool
     one_size: bool
     needing: guards.Guard | None = None
+    wrapped: int = 0
 
     @property
     def differs_by_layer(self) -> bool:
@@ -142,6 +151,8 @@ class Cause:
 def advice(cause: Cause) -> str | None:
     """What to do about it; None where nothing is known to help."""
     guard = cause.guard
+    if cause.at_limit and cause.wrapped >= _MANY:
+        return _SHARED_WRAPPER
     place = cause.above.of(cause.code) if _is_set_by_caller(cause) else None
     if place is not None:
         return guards.remove_break(place)

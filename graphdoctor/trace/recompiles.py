@@ -47,6 +47,8 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     caused: Counter[_Key] = Counter()
     needing: dict[_Key, guards.Guard] = {}
     for failed in process.recompiles:
+        if failed.is_first:
+            continue
         reasons = _named(failed, process)
         guard = _decisive(reasons)
         key = (guard.kind, guard.name, guard.dimension, calls.outermost(failed.code))
@@ -67,8 +69,10 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     for met, (failed, guard) in found.items():
         kind, _, dimension, _ = met
         if _is_users(failed.code, places) or (kind, dimension) not in own or _is_alone(failed, process):
+            names = process.argument_names.get(failed.code)
+            wrapped = len(names.objects) if names is not None else 0
             at_limit = met in limits or (kind, dimension) in limited
-            cause = Cause(guard, failed.code, above, caused[met], at_limit, met in fixed, needing.get(met))
+            cause = Cause(guard, failed.code, above, caused[met], at_limit, met in fixed, needing.get(met), wrapped)
             every.append((failed.code, _recompile(failed, cause)))
     return _by_library_function(every, process, places)
 

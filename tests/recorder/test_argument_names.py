@@ -102,6 +102,14 @@ def test_the_place_is_that_of_the_innermost_function() -> None:
     assert found is not None and found[1] == (__file__, project.__code__.co_firstlineno, "project")
 
 
+def test_modules_are_told_apart_and_methods_that_are_bound_anew_are_not() -> None:
+    first, second = Net(), Net()
+    found = [argument_names(*_frame(passing(each))) for each in (first, second, first.forward, first.forward)]
+    identities = [each[2] for each in found if each is not None]
+    assert identities[0] != identities[1]
+    assert identities[2] == identities[3]
+
+
 def _frame(wrapper: Any) -> tuple[Any, dict[str, Any]]:
     cells = zip(wrapper.__code__.co_freevars, wrapper.__closure__, strict=True)
     return wrapper.__code__, {name: cell.cell_contents for name, cell in cells}

@@ -102,8 +102,40 @@ def test_a_size_that_counts_a_loop(traces: Traces, tmp_path: Path, unrolled: boo
     assert found.remedy is not None and found.remedy.startswith(advice)
 
 
+def _of_module(traces: Traces, module: int, attempt: int) -> bytes:
+    wrapped = json.dumps([{"args[0]": "input"}, ["/env/torch/nn/modules/container.py", 250, "forward"], str(module)])
+    return traces.artifact("graphdoctor_argument_names", wrapped, 0, attempt)
+
+
+@pytest.mark.parametrize(("modules", "found"), [((1, 2), []), ((1, 1), ["size"]), ((1, 2, 1), ["size"])])
+def test_the_first_compilation_of_a_module_is_no_recompile(
+    traces: Traces, modules: tuple[int, ...], found: list[str]
+) -> None:
+    """What torch makes of a module of its own, such as ``nn.Sequential``, is one wrapper for all of them."""
+    wrapper = ("/env/site-packages/torch/_dynamo/external_utils.py", 67, "inner")
+    size = "0/0: tensor 'args[0]' size mismatch at index 1. expected 4, actual 6"
+    every = [
+        (traces.artifact("recompile_reasons", size, 0, attempt) if attempt else b"")
+        + traces.start(0, attempt, *wrapper)
+        + _of_module(traces, module, attempt)
+        for attempt, module in enumerate(modules)
+    ]
+    traces.write(0, *every)
+    (recompiles,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert [each.kind for each in recompiles] == found
+
+
+def test_many_modules_share_the_limit_of_one_wrapper(traces: Traces) -> None:
+    wrapper = ("/env/site-packages/torch/_dynamo/external_utils.py", 67, "inner")
+    size = "0/0: tensor 'args[0]' size mismatch at index 1. expected 4, actual 6"
+    every = [traces.start(0, number, *wrapper) + _of_module(traces, number, number) for number in range(8)]
+    traces.write(0, *every, traces.artifact("recompile_reasons", size, 0, 8))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.at_limit and "isolate_recompiles=True" in (found.remedy or "")
+
+
 def test_a_wrapper_of_the_user_is_told_by_the_function_that_it_wraps(traces: Traces) -> None:
-    wrapped = json.dumps([{"args[0]": "self", "args[1]": "images"}, ["/job/net.py", 31, "forward"]])
+    wrapped = json.dumps([{"args[0]": "self", "args[1]": "images"}, ["/job/net.py", 31, "forward"], "1"])
     names = traces.artifact("graphdoctor_argument_names", wrapped)
     reason = "tensor 'args[1]' size mismatch at index 0. expected 8, actual 6"
     (found,) = _recompiles(traces, reason, path="/job/decorators.py", before=names, name="wrapper")
