@@ -11,10 +11,10 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.syntax.walk import walk
 
 #: "beside" is one of several indices, ``cache[:, n]``, "argument" of a call that may need a number.
-NumberUse = Literal["decides", "loop", "beside", "index", "argument", "computes"]
+NumberUse = Literal["decides", "loop", "beside", "index", "math", "argument", "computes"]
 
 #: What counts first where a number is used in several ways.
-_ORDER: tuple[NumberUse, ...] = ("decides", "loop", "beside", "index", "argument", "computes")
+_ORDER: tuple[NumberUse, ...] = ("decides", "loop", "beside", "index", "math", "argument", "computes")
 #: Functions that take a tensor for a number.
 _COMPUTE = frozenset((
     "abs", "add", "clamp", "div", "lerp", "max", "maximum", "min", "minimum", "mul", "pow", "sub", "tensor", "where",
@@ -27,6 +27,7 @@ INSTEAD: dict[NumberUse, str] = {
     "beside": "write a slice, `i:i + 1`, or `.select(dim, i)`, or pass a tensor with one element: with a 0-d tensor "
     "each value compiles again too",
     "index": "leave it a number: with a 0-d tensor as the index each value would compile again",
+    "math": "pass it as a 0-d tensor, and compute with `torch` in place of `math`, which would break the graph",
     "argument": "pass it as a 0-d tensor if the code only computes with it; leave a size, a count or an index a number",
 }
 #: What each value costs.
@@ -51,8 +52,13 @@ def _use(node: cst.CSTNode, is_number: Callable[[cst.CSTNode], bool]) -> NumberU
         if any(_has(index, is_number) for index in indices):
             return "beside" if len(node.slice) > 1 else "index"
     if isinstance(node, cst.Call) and called(node) not in _COMPUTE and any(_has(arg, is_number) for arg in node.args):
-        return "loop" if called(node) == "range" else "argument"
+        return "loop" if called(node) == "range" else "math" if _is_of_math(node.func) else "argument"
     return None
+
+
+def _is_of_math(function: cst.BaseExpression) -> bool:
+    owner = function.value if isinstance(function, cst.Attribute) else None
+    return isinstance(owner, cst.Name) and owner.value == "math"
 
 
 def _has(node: cst.CSTNode, is_number: Callable[[cst.CSTNode], bool]) -> bool:

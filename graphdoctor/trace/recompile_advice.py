@@ -52,6 +52,10 @@ _NEEDED = (
     "one compilation for each value is the least: the code needs it as a number, and a tensor would break the graph; "
     "pass few values, or compute what needs it before the call"
 )
+_MATH = (
+    "the module math needs it as a number, so each value is compiled by itself: pass a tensor, and compute with torch "
+    "in place of math (`torch.log`)"
+)
 _DEFAULT = (
     "it is the default of a function that is made anew for each call: pass the number as an argument, or let the "
     "function read a variable of what is around it"
@@ -76,6 +80,7 @@ _SHARED_WRAPPER = (
     "what torch.compile makes of modules of torch and of decorated functions shares one wrapper and its limit: compile "
     "in place, `module.compile()`, or pass isolate_recompiles=True (torch 2.13)"
 )
+_SAME_OBJECT = "pass the same object each time; one compilation for each object is the least"
 _FROZEN = "set it before the first call; where it changes in training, one compilation for each is the least"
 _UNROLLED = (
     "a loop over this size is unrolled, so each size is compiled by itself: compile the body in place of the loop, "
@@ -102,9 +107,10 @@ _BOOL = re.compile(r" == (True|False)$")
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
 #: So Dynamo writes a guard on the length of a dict, and with ``==`` one on that of a list.
 _OF_DICT = re.compile(r"len\(.+\) != \d+$")
-#: A guard on the default of a parameter, and on a variable of an enclosing function.
+#: A guard on the default of a parameter, and on what an enclosing function or ``functools.partial`` holds.
 _OF_DEFAULT = re.compile(r"\.__(?:kw)?defaults__\[")
-_OF_CLOSURE = re.compile(r"\.__closure__\[\d+\]\.cell_contents$")
+_OF_CLOSURE = re.compile(r"\.__closure__\[\d+\]\.cell_contents$|\.keywords\['\w+'\]$")
+_OF_MATH = re.compile(r"\bmath\.\w+\(")
 #: What torch adds where the guarded tensor is a parameter, whose sizes are constants.
 _ON_PARAMETER = "Guard failed on a parameter"
 #: The attributes of a module in a guard: ``self.dp.p``, also where a number is computed of it.
@@ -190,7 +196,9 @@ def _of_use(cause: Cause) -> str | None:
         return _BESIDE_INDICES
     if counts_loop(guard.code, name):
         return _COUNTS_LOOP
-    return _NEEDED if cause.needing is not None else None
+    if cause.needing is None:
+        return None
+    return _MATH if _OF_MATH.search(guard.code) else _NEEDED
 
 
 def _of_attribute(cause: Cause) -> str | None:
@@ -247,9 +255,14 @@ def _of_size(cause: Cause) -> str | None:
     return f"{_ADVICE['size']}; {_SECOND_SIZE}" if cause.caused < 2 and not cause.at_limit else None
 
 
+def _of_identity(cause: Cause) -> str | None:
+    return _SAME_OBJECT if cause.guard.text.startswith("___check_obj_id(") else None
+
+
 _BY_KIND: dict[str, Callable[[Cause], str | None]] = {
     "attribute": _of_attribute,
     "value": _of_value,
     "length": _of_length,
     "size": _of_size,
+    "identity": _of_identity,
 }

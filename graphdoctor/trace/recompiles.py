@@ -29,6 +29,7 @@ _READ = 8
 #: Causes of one function that are listed.
 _SHOWN = 3
 _ONE = re.compile(r" size mismatch at index \d+\. expected (\d+),")
+_ONE_VALUE = re.compile(r"(\(.+\)) == -?\d[\d.e+-]*$")
 
 #: Kind of guard, what it looks at, dimension, outermost compiled function.
 _Key = tuple[str, str | None, int | None, Function]
@@ -51,7 +52,7 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
             continue
         reasons = _named(failed, process)
         guard = _decisive(reasons)
-        key = (guard.kind, guard.name, guard.dimension, calls.outermost(failed.code))
+        key = (guard.kind, _subject(guard), guard.dimension, calls.outermost(failed.code))
         found.setdefault(key, (failed, guard))
         if guard.needed_by:
             needing.setdefault(key, guard)
@@ -62,7 +63,7 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
         elif failed.code == found[key][0].code:
             caused[key] += 1
     # The limit counts the frame that is called, which may be a wrapper around the user's function.
-    limited = {(kind, dimension) for kind, _, dimension, _ in limits}
+    limited = {(met[0], met[2]) for met in limits if not _is_users(found[met][0].code, places)}
     own = {(kind, dimension) for (kind, _, dimension, _), (at, _) in found.items() if _is_users(at.code, places)}
     above = BreaksAbove(process, places, text)
     every = []
@@ -75,6 +76,12 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
             cause = Cause(guard, failed.code, above, caused[met], at_limit, met in fixed, needing.get(met), wrapped)
             every.append((failed.code, _recompile(failed, cause)))
     return _by_library_function(every, process, places)
+
+
+def _subject(guard: guards.Guard) -> str | None:
+    """What ``guard`` looks at, without the value: ``(1.0 + t) == 1.1`` is on the same number for each value."""
+    value = _ONE_VALUE.match(guard.text) if guard.name == guard.text else None
+    return value[1] if value else guard.name
 
 
 def _names(failed: Recompiled, process: Process) -> ArgumentNames | None:

@@ -30,6 +30,16 @@ def _recompiles(
     return [recompile for run in diagnose(traces.folder).dynamic or () for recompile in run.recompiles]
 
 
+def test_an_expression_is_one_cause_whatever_its_value(traces: Traces) -> None:
+    code = "  # b = math.log(t + 1)  # net.py:5 in f (_dynamo/utils.py:4231 in run_node)"
+    found = _recompiles(
+        traces, "t == 0.0    # a = t * 2  # net.py:4 in f", *(f"(1.0 + t) == 1.{n}{code}" for n in "123")
+    )
+    assert [(each.line, each.caused) for each in found] == [(4, 1), (5, 3)]
+    assert found[0].remedy is not None and found[0].remedy.startswith("a number that changes is dynamic")
+    assert found[1].remedy is not None and found[1].remedy.startswith("the module math needs it as a number")
+
+
 @pytest.mark.parametrize(
     ("code", "needed_by", "advice"),
     [
@@ -57,6 +67,8 @@ def test_a_number_that_no_tensor_can_replace(traces: Traces, code: str, needed_b
         ("fn.__defaults__[0] == 0", "it is the default of a function that is made anew for each call"),
         ("fn.__closure__[0].cell_contents == 16", "a number that changes is dynamic from its second value on"),
         ("state.t == 0", "keep the number in a tensor if it is an attribute of a module"),
+        ("___check_obj_id(mode, 13978), type=<class '__main__.Mode'>", "pass the same object each time"),
+        ("fn.keywords['alpha'] == 0.1", "a number that changes is dynamic from its second value on"),
         ("len(losses) != 1", "pass the same keys in each call"),
         ("len(xs) == 1", "keep the length the same in each call"),
         (
