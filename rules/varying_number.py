@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.tensor_arguments import tensor_argument
@@ -274,13 +275,28 @@ def _writes(loop: cst.For | cst.While, event: CompiledCall) -> list[cst.Assign]:
     callee = event.node.func if isinstance(event.node, cst.Call) else event.node
     read = set().union(*(_attributes(o) for o in options(event.target) if isinstance(o, Instance)))
     found: list[cst.Assign] = []
+    if not read:
+        return found
+    owners = [callee, *_compiled_from(callee, event)]
     for node in walk(loop.body):
         target = node.targets[0].target if isinstance(node, cst.Assign) else None
         if not isinstance(node, cst.Assign) or not isinstance(target, cst.Attribute):
             continue
-        if target.value.deep_equals(callee) and target.attr.value in read and not _is_float(node.value):
+        is_compiled = any(target.value.deep_equals(owner) for owner in owners)
+        if is_compiled and target.attr.value in read and not _is_float(node.value):
             found.append(node)
     return found
+
+
+def _compiled_from(callee: cst.CSTNode, event: CompiledCall) -> list[cst.BaseExpression]:
+    """The name that ``callee`` was compiled from, ``fast = torch.compile(net)``, where the file binds each once."""
+    made = [node for node in find(event.site.module.tree, cst.Assign) if node.targets[0].target.deep_equals(callee)]
+    value = made[0].value if len(made) == 1 else None
+    if not isinstance(value, cst.Call) or called(value) != "compile" or not value.args:
+        return []
+    original = value.args[0].value
+    bound = [n for n in find(event.site.module.tree, cst.AssignTarget) if n.target.deep_equals(original)]
+    return [original] if isinstance(original, cst.Name) and len(bound) == 1 else []
 
 
 def _is_float(node: cst.BaseExpression) -> bool:

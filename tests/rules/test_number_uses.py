@@ -120,3 +120,24 @@ def test_a_global(tmp_path: Path, use: str, suggestion: str) -> None:
         "for STEP in range(9):\n    f(torch.rand(16, 16))\n"
     )
     assert _suggestion(file, "GD706").startswith(suggestion)
+
+
+@pytest.mark.parametrize(
+    ("changes", "found", "compilations"),
+    [
+        ("net.epoch = epoch", 1, 6),
+        ("net.epoch = epoch / 10", 0, 2),
+        ("net.other = epoch", 0, 1),
+        ("pass", 0, 1),
+    ],
+)
+def test_an_attribute_of_the_module_that_was_compiled(
+    tmp_path: Path, changes: str, found: int, compilations: int
+) -> None:
+    file = tmp_path / "loss.py"
+    text = WRITTEN.format(use="x = x * self.epoch").replace("    net.epoch = epoch", f"    {changes}")
+    compiled = 'torch.compile(Loss(), backend="eager")'
+    text = text.replace(compiled, 'Loss()\nfast = torch.compile(net, backend="eager")').replace("    net(", "    fast(")
+    file.write_text(text)
+    assert len([f for f in analyse([(file, "loss.py")]).findings if f.rule == "GD704"]) == found
+    assert _compilations(file)[0] == compilations
