@@ -274,8 +274,6 @@ class _Traced:
         self.not_exported = {(e.path, e.line) for run in runs for e in run.export if e.outcome == "failed"}
         again = [recompile for run in runs for recompile in run.recompiles]
         self.recompiled = {(r.path, r.line) for r in again}
-        #: Calls with an argument of which another value was compiled.
-        self.recompiled |= {place for r in again if r.kind == "value" for place in r.called_at}
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
         whole = [s for s in found if s.whole_frame and not s.is_in_comprehension]
         self.dropped = {place for s in whole for place in functions_of(s.first)}

@@ -123,8 +123,7 @@ class Recompile:
     ``caused`` counts those of the ``compilations`` of the function that came from this cause; None where not counted.
     ``later_calls`` counts the calls after the first that were compiled again for it: 0 where only the layers that run
     the function in one call differ, None where the calls are not told apart.
-    ``remedy`` was run where ``verified_compilations`` is given, else it is advice. ``called_at`` has the user's lines
-    that called the function, where they are known.
+    ``remedy`` was run where ``verified_compilations`` is given, else it is advice.
     """
 
     cause: str
@@ -144,7 +143,6 @@ class Recompile:
     tried: tuple[TriedRemedy, ...] = ()
     caused: int | None = None
     later_calls: int | None = None
-    called_at: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -188,14 +188,7 @@ def _recompile(failed: Recompiled, cause: Cause) -> Recompile:
         at_limit=cause.at_limit,
         caused=cause.caused,
         later_calls=0 if cause.differs_by_layer else None,
-        called_at=_called_at(failed, cause),
     )
-
-
-def _called_at(failed: Recompiled, cause: Cause) -> tuple[tuple[str, int], ...]:
-    places = cause.above.places
-    called = {*failed.above, *cause.above.process.callers.get(failed.code, ())}
-    return tuple(sorted((places.show(path), line) for path, line in called if places.kind(path) == "own"))
 
 
 def _wrapped(failed: Recompiled, cause: Cause) -> tuple[str, int] | None:

@@ -274,15 +274,6 @@ def test_a_recompile_at_its_line_confirms_a_finding_about_recompiles(build: Any)
     assert [f.status for f in join([counter], [replace(run, recompiles=(elsewhere,))], RULES)] == ["static-only"]
 
 
-@pytest.mark.parametrize(("kind", "status"), [("value", "confirmed"), ("size", "static-only")])
-def test_a_value_that_is_compiled_again_confirms_a_finding_at_the_call(build: Any, kind: str, status: str) -> None:
-    number = build.finding(rule="GD704", gb_ids=())
-    called = (number.location.path, number.location.line)
-    again = Recompile("", "", None, None, "net.py", 3, 2, kind=kind, called_at=(("train.py", 1), called))
-    joined = join([number], [replace(build.run(), recompiles=(again,))], RULES)
-    assert [f.status for f in joined] == [status]
-
-
 def test_no_rule_owns_an_id_that_many_causes_end_in() -> None:
     owned = rule_texts(catalog.rules())
     expected = {gb_id for rule in catalog.rules() for gb_id in rule.gb_ids}

@@ -82,9 +82,6 @@ def test_each_recompile_names_the_users_argument_and_what_ends_it(
         "p": "return F.dropout(x, p)",
         "scale": "return x * scale",
     }
-    # What the source shows at a call is what the run saw, and not one cause more.
-    assert {(f["rule"], f["status"]) for f in told["findings"]} == {("GD704", "confirmed")}
-    assert told["summary"]["headline"] == "Ready: 0 graph breaks in your code, 5 recompile causes"
     starts = {
         "points": "torch.compile(dynamic=True)",
         "pos": "a number beside other indices is compiled again",
