@@ -20,7 +20,10 @@ def computes_nothing(event: Event) -> bool:
 
     Dynamo keeps no code of a graph without operations, and so no guards: what changes there compiles nothing again.
     Where the graph ends in some calls only, as with a log every hundred steps, the others are compiled as a whole.
+    Nothing is compiled either where the graph ended in a loop that is not over yet: the function runs as it is.
     """
+    if _is_dropped(event):
+        return True
     function, last = function_named(event), event.site.resumed
     if function is None or not event.site.resumes or not isinstance(last, (cst.SimpleStatementLine, cst.If)):
         return False
@@ -32,6 +35,18 @@ def computes_nothing(event: Event) -> bool:
     end = source.location(last.test if isinstance(last, cst.If) else last)
     later = (source.location(node) for kind in _COMPUTES for node in find(function.body, kind) if id(node) not in own)
     return not any((place.line, place.column) >= (end.end_line, end.end_column) for place in later)
+
+
+def _is_dropped(event: Event) -> bool:
+    """Whether the graph ended before ``event`` in the same loop, ``try`` or ``with`` of its function.
+
+    Such a break drops the function, and not what it calls.
+    """
+    block, last, source = event.site.whole_frame, event.site.resumed, event.site.module
+    if block is None or last is None or not event.site.resumes:
+        return False
+    is_own = (block.path, block.function) == (source.path, event.site.function)
+    return is_own and source.location(last).line > block.line
 
 
 def _own(event: Event) -> Iterator[cst.CSTNode]:

@@ -12,8 +12,8 @@ torch 2.14. After a break, up to the end of the function, where nothing is compu
 said.
 
 Fix: Count in the code that calls the model, or make the counter a tensor buffer:
-`self.register_buffer("step", torch.tensor(0))`; or set `torch._dynamo.config.allow_unspec_int_on_nn_module =
-True`.
+`self.register_buffer("step", torch.tensor(0))`, with one element (`torch.tensor([0])`) where it is one of several
+indices; or set `torch._dynamo.config.allow_unspec_int_on_nn_module = True`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from graphdoctor.static.domain.values import Class, Const, ExternalObject, Insta
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
+from ._number_uses import use_of
 from ._resumed import computes_nothing
 from ._shared import code, function_named, stays_eager
 
@@ -312,6 +313,16 @@ def f(x):
 """,
 )
 
+#: What helps where the number is used as what a 0-d tensor cannot be.
+_INSTEAD = {
+    "decides": "count outside the compiled function, and pass the result of the test, a bool: a tensor would break the "
+    "graph",
+    "loop": "compile the body in place of the loop, or count outside: the loop is unrolled for each count",
+    "beside": "count in a tensor buffer with one element, `torch.tensor([0])`: a number, or a 0-d tensor, as one of "
+    "several indices is compiled again for each value",
+    "index": "count outside the compiled function, and pass the number in: as the index of a tensor it becomes a "
+    "symbol with the second value, and a 0-d tensor compiles again for each",
+}
 #: Functions with numbers that say how long something is.
 _TAKE_BOUNDS = ("arange", "narrow", "range")
 
@@ -363,6 +374,8 @@ def _suggestion(event: SetAttr | SetItem) -> str:
             "count outside the checkpointed function, or in a tensor buffer with `.add_(1)`: `+= 1` would set it anew"
         )
     function = function_named(event)
+    if function is not None and (instead := _INSTEAD.get(use_of([function.body], lambda n: _is_same(n, event.node)))):
+        return instead
     bounds: list[cst.CSTNode] = []
     if function is not None:
         ranges = [call for call in find(function.body, cst.Call) if called(call) in _TAKE_BOUNDS]

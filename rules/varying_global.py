@@ -11,10 +11,13 @@ Fix: Pass the number as a 0-d tensor argument, or keep it in a tensor and write 
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.static.domain.events import ReadGlobal
 from graphdoctor.static.rule import Hit
 
-from ._shared import code
+from ._number_uses import INSTEAD, use_of
+from ._shared import code, function_named
 
 CODE = "GD706"
 NAME = "varying-global"
@@ -109,9 +112,12 @@ for step in range(4):
 
 
 def check_readglobal(event: ReadGlobal) -> Hit:
+    function = function_named(event)
+    bodies = [function.body] if function is not None else []
+    use = use_of(bodies, lambda node: type(node) is cst.Name and node.value == event.name)
     return Hit(
         event,
         f"{code(event)} is a number that changes between calls, and another value compiles again",
-        "pass it as a 0-d tensor, or keep it in a tensor and write it with `fill_`",
+        INSTEAD.get(use, "pass it as a 0-d tensor, or keep it in a tensor and write it with `fill_`"),
         "likely",
     )

@@ -4,10 +4,12 @@ What: A call of a compiled function in a loop, with an int or float argument tha
 written to an attribute of the compiled module in the loop.
 
 Why: Numbers are constants of the graph at first. The second value compiles again with a symbol in its place; where it
-counts a loop, decides a branch, or is an int attribute of a module, and with `dynamic=False`, every value compiles
-again, up to `torch._dynamo.config.recompile_limit` (8).
+counts a loop, decides a branch, is one of several indices (`cache[:, i]`) or an int attribute of a module, and with
+`dynamic=False`, every value compiles again, up to `torch._dynamo.config.recompile_limit` (8).
 
-Fix: Pass a 0-d tensor (`torch.tensor(step * 0.1)`), or keep the number in a buffer and write it with `fill_`.
+Fix: Pass a 0-d tensor (`torch.tensor(step * 0.1)`), or keep the number in a buffer and write it with `fill_`. As an
+index a 0-d tensor is compiled again for each value: write a slice (`cache[:, i : i + 1]`) or `cache.select(1, i)`, or
+pass a tensor with one element. Of a loop, compile the body.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.tensor_arguments import tensor_argument
@@ -27,6 +30,7 @@ from graphdoctor.static.regions.mutable_globals import assigned_names
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
+from ._number_uses import EACH_VALUE, INSTEAD, NumberUse, use_of
 from ._shared import code
 
 CODE = "GD704"
@@ -159,7 +163,16 @@ for x in (torch.rand(4, 8), torch.rand(4, 8)):
 )
 
 
-_AS_BOOL = "pass the result of the test, a bool, in place of the number: a tensor would break the graph there"
+_BUFFER = "keep the number in a buffer, and write it with `fill_`"
+_OF_ATTRIBUTE: dict[NumberUse, str] = {
+    "decides": "write it seldom: the code decides by it, and a tensor would break the graph there",
+    "loop": "compile the body in place of the loop: a tensor would break the graph there",
+    "beside": "keep it in a buffer with one element, `torch.tensor([0])`, and write it with `fill_`: as one of several "
+    "indices, a 0-d tensor compiles again for each value too",
+    "index": "pass it as an argument: as the index of a tensor it becomes a symbol with the second value, and a 0-d "
+    "tensor compiles again for each",
+}
+_SECOND_VALUE = "its second value compiles again; so does each value that a branch depends on, or with `dynamic=False`"
 
 
 def check_compiledcall(event: CompiledCall) -> Hit | None:
@@ -170,15 +183,14 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
         if not _is_read(event, arg):
             continue
         if _is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
-            effect = (
-                "its second value compiles again; so does each value that a branch depends on, or with `dynamic=False`"
-            )
-            return _hit(event, arg.value, effect, _AS_BOOL if _decides(event, arg) else "pass it as a 0-d tensor")
+            use = _use(event, arg)
+            effect = EACH_VALUE.get(use, _SECOND_VALUE)
+            return _hit(event, arg.value, effect, INSTEAD.get(use, "pass it as a 0-d tensor"))
     written = next((w for loop in event.loops for w in _writes(loop, event) if _names(w.value) & changed), None)
     if written is None:
         return None
     effect = "each int compiles again, because an attribute is a constant of the graph"
-    return _hit(event, written, effect, "keep the number in a buffer, and write it with `fill_`")
+    return _hit(event, written, effect, _OF_ATTRIBUTE.get(_use_of_attribute(event, written), _BUFFER))
 
 
 def _settings_of_groups(event: CompiledCall) -> set[str]:
@@ -216,13 +228,11 @@ def _is_read(event: CompiledCall, arg: cst.Arg) -> bool:
     return any(body is None or name in _names(body) for body, name in _received(event, arg))
 
 
-def _decides(event: CompiledCall, arg: cst.Arg) -> bool:
-    """Whether what is called asks by the parameter that gets ``arg`` which way to go: a tensor would break there."""
-    for body, name in _received(event, arg):
-        for node in walk(body) if body is not None else ():
-            if isinstance(node, (cst.If, cst.IfExp, cst.While)) and name in _names(node.test):
-                return True
-    return False
+def _use(event: CompiledCall, arg: cst.Arg) -> NumberUse:
+    """What is called does with the parameter that gets ``arg``."""
+    received = [(body, name) for body, name in _received(event, arg) if body is not None]
+    names = {name for _, name in received}
+    return use_of([body for body, _ in received], lambda node: type(node) is cst.Name and node.value in names)
 
 
 def _received(event: CompiledCall, arg: cst.Arg) -> Iterator[tuple[cst.CSTNode | None, str]]:
@@ -242,6 +252,14 @@ def _received(event: CompiledCall, arg: cst.Arg) -> Iterator[tuple[cst.CSTNode |
         yield (function.info.body if name in names else None), name
 
 
+def _use_of_attribute(event: CompiledCall, written: cst.Assign) -> NumberUse:
+    """What the methods of the compiled module do with the attribute that ``written`` sets."""
+    target = cst.ensure_type(written.targets[0].target, cst.Attribute)
+    owners = [option for option in options(event.target) if isinstance(option, Instance)]
+    bodies = [method.info.body for owner in owners for method in _methods(owner)]
+    return use_of(bodies, lambda node: type(node) is cst.Attribute and node.attr.value == target.attr.value)
+
+
 def _hit(event: CompiledCall, node: cst.CSTNode, effect: str, suggestion: str) -> Hit:
     return Hit(
         event,
@@ -257,13 +275,28 @@ def _writes(loop: cst.For | cst.While, event: CompiledCall) -> list[cst.Assign]:
     callee = event.node.func if isinstance(event.node, cst.Call) else event.node
     read = set().union(*(_attributes(o) for o in options(event.target) if isinstance(o, Instance)))
     found: list[cst.Assign] = []
+    if not read:
+        return found
+    owners = [callee, *_compiled_from(callee, event)]
     for node in walk(loop.body):
         target = node.targets[0].target if isinstance(node, cst.Assign) else None
         if not isinstance(node, cst.Assign) or not isinstance(target, cst.Attribute):
             continue
-        if target.value.deep_equals(callee) and target.attr.value in read and not _is_float(node.value):
+        is_compiled = any(target.value.deep_equals(owner) for owner in owners)
+        if is_compiled and target.attr.value in read and not _is_float(node.value):
             found.append(node)
     return found
+
+
+def _compiled_from(callee: cst.CSTNode, event: CompiledCall) -> list[cst.BaseExpression]:
+    """The name that ``callee`` was compiled from, ``fast = torch.compile(net)``, where the file binds each once."""
+    made = [node for node in find(event.site.module.tree, cst.Assign) if node.targets[0].target.deep_equals(callee)]
+    value = made[0].value if len(made) == 1 else None
+    if not isinstance(value, cst.Call) or called(value) != "compile" or not value.args:
+        return []
+    original = value.args[0].value
+    bound = [n for n in find(event.site.module.tree, cst.AssignTarget) if n.target.deep_equals(original)]
+    return [original] if isinstance(original, cst.Name) and len(bound) == 1 else []
 
 
 def _is_float(node: cst.BaseExpression) -> bool:
@@ -282,11 +315,16 @@ def _rounds(node: cst.CSTNode) -> bool:
 
 def _attributes(module: Instance) -> set[str]:
     """Names of the numbers that the methods of ``module`` read of it, constructors left out."""
-    found: set[str] = set()
-    for method in (option for value in module.info.attrs.values() for option in options(value)):
-        if isinstance(method, Function) and method.info.name != "__init__":
-            found |= {n.attr.value for n in walk(method.info.body) if isinstance(n, cst.Attribute)}
+    found = {
+        n.attr.value for method in _methods(module) for n in walk(method.info.body) if isinstance(n, cst.Attribute)
+    }
     return {name for name in found if _is_number(module.attrs.get(name, Const(None)))}
+
+
+def _methods(module: Instance) -> list[Function]:
+    """The methods of ``module``, constructors left out."""
+    every = (option for value in module.info.attrs.values() for option in options(value))
+    return [method for method in every if isinstance(method, Function) and method.info.name != "__init__"]
 
 
 def _is_number(value: Value) -> bool:

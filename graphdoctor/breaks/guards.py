@@ -5,6 +5,7 @@ Dynamo names the first guard that failed (torch/_dynamo/guards.py); two changed 
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from graphdoctor.breaks.guard_kinds import LOCAL, STACK_VALUE, SYMBOL, Kind, cla
 
 #: The line of the user's code that set up a guard; after it may come that of torch's, in brackets.
 _USER_CODE = re.compile(r"\s{2,}# (?P<code>.*?)\s+# (?P<path>[^#\s][^#]*?):(?P<line>\d+) in \S+")
+#: The function of torch's that needed the value itself, of a number that was symbolic until then.
+_NEEDED = re.compile(r"\([\w/]+\.py:\d+ in (\w+)\)\s*$")
 _STACK = re.compile(r'^[ \t]*File "(.+)", line (\d+), in ', re.MULTILINE)
 _ZERO_ONE = re.compile(r"^2 <= \S+$")
 _ADDRESS = re.compile(r"(___check_(?:obj|type)_id\(.+?, )\d+\)")
@@ -28,7 +31,8 @@ class Guard:
     the like, "identity" which object it is, "lifetime" that an object still lives. ``name`` is the guarded expression
     as users write it. ``path`` may be the end of a longer path; ``stack`` has whole paths, outermost frame first.
     ``zero_one`` says that a size of 0 or 1 came to code compiled for sizes from 2 on, ``decides`` that the line is a
-    condition, ``is_kept`` that the line reads an attribute of ``self``, which is there from call to call.
+    condition, ``is_kept`` that the line reads an attribute of ``self``, which is there from call to call. ``code`` is
+    that line, and ``needed_by`` the function of torch's that asked for the value of a symbol in it.
     """
 
     kind: Kind
@@ -42,6 +46,17 @@ class Guard:
     zero_one: bool = False
     decides: bool = False
     is_kept: bool = False
+    code: str = ""
+    needed_by: str = ""
+
+
+def reasons(payload: str) -> tuple[str, ...]:
+    """The reasons of one recompile: a JSON list, or one as plain text, depending on their number and the version."""
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):
+        return (payload,)
+    return tuple(map(str, found)) if isinstance(found, list) and found else (str(found),)
 
 
 def read(reason: str) -> Guard:
@@ -60,8 +75,22 @@ def read(reason: str) -> Guard:
     words = f"{part.name} has size 0 or 1 in dimension {part.dimension}: {_ZERO_ONE_WORDS}" if zero_one else part.words
     decides = bool(user and _CONDITION.match(user["code"]))
     is_kept = (part.name or "").startswith("self.") or bool(user and _reads_of_self(user["code"], part.name or ""))
-    words = without_symbols(words)
-    return Guard(part.kind, part.name, text, words, part.dimension, path, line, stack, zero_one, decides, is_kept)
+    needed = _NEEDED.search(first)
+    return Guard(
+        part.kind,
+        part.name,
+        text,
+        without_symbols(words),
+        part.dimension,
+        path,
+        line,
+        stack,
+        zero_one,
+        decides,
+        is_kept,
+        code=user["code"] if user else "",
+        needed_by=needed[1] if needed else "",
+    )
 
 
 def _reads_of_self(code: str, name: str) -> bool:

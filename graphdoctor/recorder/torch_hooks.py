@@ -6,9 +6,9 @@ import contextlib
 import linecache
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from traceback import FrameSummary, walk_stack
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 #: Every graph break, compilation and recompile is one record here (torch/_logging/_internal.py, trace_structured).
@@ -132,6 +132,16 @@ def nearest_callers() -> list[tuple[str, int]]:
         elif inside:
             found.append((path, line))
     return found[:2]
+
+
+def frame_being_compiled() -> tuple[CodeType, Mapping[str, Any]] | None:
+    """The code and the variables of the frame that Dynamo is asked to compile; called by Dynamo."""
+    for frame, _ in walk_stack(sys._getframe()):
+        asked = frame.f_locals.get("frame") if _DYNAMO in frame.f_code.co_filename.replace("\\", "/") else None
+        code, variables = getattr(asked, "f_code", None), getattr(asked, "f_locals", None)
+        if isinstance(code, CodeType) and isinstance(variables, Mapping):
+            return code, variables
+    return None
 
 
 def traced_frames() -> list[tuple[str, int, int | None, str]]:

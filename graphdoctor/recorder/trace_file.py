@@ -15,7 +15,14 @@ from typing import Any
 
 import torch
 
-from graphdoctor.recorder.torch_hooks import gives_up_function, interned_names, nearest_callers, traced_frames
+from graphdoctor.recorder.argument_names import argument_names
+from graphdoctor.recorder.torch_hooks import (
+    frame_being_compiled,
+    gives_up_function,
+    interned_names,
+    nearest_callers,
+    traced_frames,
+)
 
 #: What is kept of the trace. The rest, code and graphs as text, is most of it.
 KEPT = frozenset({
@@ -77,6 +84,9 @@ class TraceFile(logging.Handler):
             if name == _START:
                 # torch leaves the nearest callers out of the stack.
                 self._write_of(metadata, "graphdoctor_called_by", nearest_callers())
+                compiled = frame_being_compiled()
+                if compiled is not None and (names := argument_names(*compiled)) is not None:
+                    self._write_of(metadata, "graphdoctor_argument_names", names)
             if name == _END:
                 self._write_lines()
         except Exception:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
+from graphdoctor.breaks import guards
+from graphdoctor.breaks.argument_names import ArgumentNames
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.model.typed_json import Types
 from graphdoctor.trace import caches, stacks
@@ -74,6 +76,10 @@ class Recompiled:
     at_limit: bool = True
     #: Path and line of the frames above the call that was compiled again, the outermost first.
     above: tuple[tuple[str, int], ...] = ()
+    #: The user's names for its arguments, where it is a wrapper.
+    names: ArgumentNames | None = None
+    #: The first compilation of what it wraps, which no other one could be used for.
+    is_first: bool = False
 
 
 @dataclass
@@ -107,6 +113,8 @@ class Process:
     paths: set[str] = field(default_factory=set)
     #: Where each function was called from when it was compiled: path and line of every frame above it.
     callers: dict[Code, set[Line]] = field(default_factory=dict)
+    #: The user's names for the arguments of each wrapper.
+    argument_names: dict[Code, ArgumentNames] = field(default_factory=dict)
     #: The calls that Dynamo was tracing into when a graph break came, with the lines that it had traced, the one that
     #: broke last.
     broken_calls: dict[Line, tuple[Line, ...]] = field(default_factory=dict)
@@ -169,6 +177,7 @@ class Reader:
             "graphdoctor_trains": self._trains,
             "graphdoctor_failed_at": self._failed_at,
             "graphdoctor_called_by": self._called_by,
+            "graphdoctor_argument_names": self._argument_names,
             "graphdoctor_traced_frames": self._traced_frames,
             "graphdoctor_gives_up_function": self._gives_up_function,
             "optimize_ddp_split_graph": self._split,
@@ -198,7 +207,7 @@ class Reader:
     def _start(self, record: Record) -> None:
         key = self._id(record)
         frames = map(self._frame, record.data["dynamo_start"]["stack"])
-        stack = tuple(frame for frame in frames if not _is_recorder(frame.path))
+        stack = tuple(frame for frame in frames if not stacks.is_recorder(frame.path))
         code = Code(stack[-1].path, stack[-1].line, stack[-1].name)
         self.process.paths.update(frame.path for frame in stack)
         self.process.callers.setdefault(code, set()).update((frame.path, frame.line) for frame in stack[:-1])
@@ -214,7 +223,18 @@ class Reader:
     def _called_by(self, record: Record) -> None:
         called = {(_text(path), _count(line)) for path, line in json.loads(record.payload)}
         code = self._codes[self._id(record)[0]]
-        self.process.callers[code].update(line for line in called if not _is_recorder(line[0]))
+        self.process.callers[code].update(line for line in called if not stacks.is_recorder(line[0]))
+
+    def _argument_names(self, record: Record) -> None:
+        found = _TYPES.read(tuple[dict[str, str], tuple[str, int, str], str], json.loads(record.payload))
+        code = self._codes[self._id(record)[0]]
+        kept = self.process.argument_names.setdefault(code, ArgumentNames())
+        for again in self.process.recompiles[-1:]:
+            if again.code == code:
+                # A wrapper of torch is one function, whatever it is around.
+                again.names, again.is_first = ArgumentNames(), found[2] not in kept.objects
+                again.names.add(*found)
+        kept.add(*found)
 
     def _frame(self, entry: Mapping[str, Any]) -> RawFrame:
         path = self._names.get(entry["filename"], "<unknown>")
@@ -244,7 +264,7 @@ class Reader:
         """``found`` with the frames that called the compiled one, which the texts of most breaks do not have."""
         if found is None:
             return None
-        stack = tuple(frame for frame in found.event.traced if not _is_recorder(frame.path))
+        stack = tuple(frame for frame in found.event.traced if not stacks.is_recorder(frame.path))
         above = self._stacks.get(key, ())[:-1]
         outside = {(frame.path, frame.line) for frame in above}
         # Those that have them begin with them, and torch leaves the nearest callers out of the stack of a compilation:
@@ -284,7 +304,7 @@ class Reader:
 
     def _recompile(self, record: Record) -> None:
         key = self._id(record)
-        failed = Recompiled(self._codes[key[0]], _reasons(record.payload))
+        failed = Recompiled(self._codes[key[0]], guards.reasons(record.payload))
         self.process.recompiles.append(failed)
         self._pending[key] = failed
 
@@ -345,7 +365,7 @@ class Reader:
         if self.process.traced is None:
             self.process.traced = {}
         for path, lines in traced.items():
-            if not _is_recorder(path):
+            if not stacks.is_recorder(path):
                 self.process.traced.setdefault(path, set()).update(lines)
 
     def _note(self, record: Record) -> None:
@@ -362,11 +382,6 @@ class Reader:
 
     def _cost(self, frame: int) -> Cost:
         return self.process.costs.setdefault(self._codes.get(frame, _UNKNOWN), Cost())
-
-
-def _is_recorder(path: str) -> bool:
-    """Whether ``path`` is what ``graphdoctor run`` put between the program and its compiled functions."""
-    return "/graphdoctor/recorder/" in path.replace("\\", "/")
 
 
 def _text(raw: Any) -> str:
@@ -387,12 +402,3 @@ def _seconds(raw: Any) -> float:
     if not math.isfinite(number):
         raise ValueError("no finite number")
     return number
-
-
-def _reasons(payload: str) -> tuple[str, ...]:
-    """A JSON list, or one reason as plain text, depending on their number and the version."""
-    try:
-        reasons = json.loads(payload)
-    except (ValueError, RecursionError):
-        return (payload,)
-    return tuple(map(str, reasons)) if isinstance(reasons, list) and reasons else (str(reasons),)

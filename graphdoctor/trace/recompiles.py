@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from graphdoctor.breaks import guards
+from graphdoctor.breaks.argument_names import ArgumentNames
+from graphdoctor.breaks.grouping import resumed
 from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Recompile
 from graphdoctor.trace.compiled_calls import CompiledCalls, Function
@@ -27,6 +29,7 @@ _READ = 8
 #: Causes of one function that are listed.
 _SHOWN = 3
 _ONE = re.compile(r" size mismatch at index \d+\. expected (\d+),")
+_ONE_VALUE = re.compile(r"(\(.+\)) == -?\d[\d.e+-]*$")
 
 #: Kind of guard, what it looks at, dimension, outermost compiled function.
 _Key = tuple[str, str | None, int | None, Function]
@@ -43,28 +46,61 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     limits: set[_Key] = set()
     fixed: set[_Key] = set()
     caused: Counter[_Key] = Counter()
+    needing: dict[_Key, guards.Guard] = {}
     for failed in process.recompiles:
-        guard = _decisive(failed.reasons)
-        key = (guard.kind, guard.name, guard.dimension, calls.outermost(failed.code))
+        if failed.is_first:
+            continue
+        reasons = _named(failed, process)
+        guard = _decisive(reasons)
+        key = (guard.kind, _subject(guard), guard.dimension, calls.outermost(failed.code))
         found.setdefault(key, (failed, guard))
-        if _holds_for_one_size(guard, failed.reasons):
+        if guard.needed_by:
+            needing.setdefault(key, guard)
+        if _holds_for_one_size(guard, reasons):
             fixed.add(key)
         if failed.at_limit:
             limits.add(key)
         elif failed.code == found[key][0].code:
             caused[key] += 1
     # The limit counts the frame that is called, which may be a wrapper around the user's function.
-    limited = {(kind, dimension) for kind, _, dimension, _ in limits}
+    limited = {(met[0], met[2]) for met in limits if not _is_users(found[met][0].code, places)}
     own = {(kind, dimension) for (kind, _, dimension, _), (at, _) in found.items() if _is_users(at.code, places)}
     above = BreaksAbove(process, places, text)
     every = []
     for met, (failed, guard) in found.items():
         kind, _, dimension, _ = met
-        if _is_users(failed.code, places) or (kind, dimension) not in own:
+        if _is_users(failed.code, places) or (kind, dimension) not in own or _is_alone(failed, process):
+            names = process.argument_names.get(failed.code)
+            wrapped = len(names.objects) if names is not None else 0
             at_limit = met in limits or (kind, dimension) in limited
-            cause = Cause(guard, failed.code, above, caused[met], at_limit, one_size=met in fixed)
+            cause = Cause(guard, failed.code, above, caused[met], at_limit, met in fixed, needing.get(met), wrapped)
             every.append((failed.code, _recompile(failed, cause)))
     return _by_library_function(every, process, places)
+
+
+def _subject(guard: guards.Guard) -> str | None:
+    """What ``guard`` looks at, without the value: ``(1.0 + t) == 1.1`` is on the same number for each value."""
+    value = _ONE_VALUE.match(guard.text) if guard.name == guard.text else None
+    return value[1] if value else guard.name
+
+
+def _names(failed: Recompiled, process: Process) -> ArgumentNames | None:
+    return failed.names or process.argument_names.get(failed.code)
+
+
+def _is_alone(failed: Recompiled, process: Process) -> bool:
+    """Whether ``failed`` is of a wrapper around a function that was traced into its graph, not compiled itself."""
+    names = _names(failed, process)
+    function = names.function if names is not None else None
+    return function is not None and not any(
+        (code.path, resumed(code.name)) == (function[0], function[2]) for code in process.costs
+    )
+
+
+def _named(failed: Recompiled, process: Process) -> Sequence[str]:
+    """The reasons that are read, with the user's names for the arguments of a wrapper."""
+    names = _names(failed, process)
+    return [names.renamed(each) for each in failed.reasons[:_READ]] if names is not None else failed.reasons
 
 
 def _decisive(reasons: Sequence[str]) -> guards.Guard:
@@ -134,7 +170,7 @@ def _recompile(failed: Recompiled, cause: Cause) -> Recompile:
     # A frame around the user's code says nothing: the line that asked for the value does, and where the frame is one
     # of torch, such as that of a layer, the call that was compiled again.
     asked = _asked_at(guard, cause.above.process.traced or {}, places) if places.kind(code.path) != "own" else None
-    called = asked or (None if _is_users(code, places) else places.innermost(failed.above))
+    called = asked or (_wrapped(failed, cause) if _is_users(code, places) else places.innermost(failed.above))
     # Names like ___stack0 are Dynamo's, for what a graph break left on the stack.
     named = guard.name is not None and guard.kind not in _NO_INPUT and not guard.name.startswith(("_", "self."))
     return Recompile(
@@ -153,6 +189,13 @@ def _recompile(failed: Recompiled, cause: Cause) -> Recompile:
         caused=cause.caused,
         later_calls=0 if cause.differs_by_layer else None,
     )
+
+
+def _wrapped(failed: Recompiled, cause: Cause) -> tuple[str, int] | None:
+    """The user's function that the user's wrapper is around, which has the argument that ``cause`` is on."""
+    names = _names(failed, cause.above.process)
+    function = names.function if names is not None and cause.guard.line is None else None
+    return function[:2] if function is not None and cause.above.places.kind(function[0]) == "own" else None
 
 
 def _asked_at(guard: guards.Guard, traced: Mapping[str, set[int]], places: Places) -> tuple[str, int] | None:

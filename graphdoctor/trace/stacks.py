@@ -117,3 +117,8 @@ def _stack(text: str) -> tuple[tuple[RawFrame, ...], dict[tuple[str, int], str]]
             column = mark.start() - 3 if mark else 1 if marked else None
         frames.append(RawFrame(path, at, column, match[3]))
     return tuple(frames), code
+
+
+def is_recorder(path: str) -> bool:
+    """Whether ``path`` is what ``graphdoctor run`` put between the program and its compiled functions."""
+    return "/graphdoctor/recorder/" in path.replace("\\", "/")

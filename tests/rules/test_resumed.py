@@ -114,3 +114,31 @@ def test_what_changes_behind_a_break(
 ) -> None:
     text = PROGRAM.format(base=base, body="\n        ".join(body.split("; ")), target=target)
     assert _severities_and_compilations(tmp_path, text) == (severities, compilations)
+
+
+LOOP = """\
+        {before}
+        for i in range(2):
+            x = x * 2
+            {inside}
+            {change}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "change", "severities", "compilations"),
+    [
+        ("pass", "print(i)", "self.n += 1", [], 0),
+        ("pass", "print(i)", "self.rows.append(i)", [], 0),
+        ("pass", "self.rows.append(x.sum().item())", "pass", [], 0),
+        ("print(1)", "pass", "self.n += 1", ["warning"], _CALLS),
+        ("pass", "pass", "self.n += 1", ["warning"], _CALLS),
+    ],
+)
+def test_a_break_in_a_loop_drops_the_function_and_its_counter(
+    tmp_path: Path, before: str, inside: str, change: str, severities: list[str], compilations: int
+) -> None:
+    text = PROGRAM.format(base="(nn.Module)", body="BODY", target="Store()")
+    body = LOOP.format(before=before, inside=inside, change=change)
+    assert _severities_and_compilations(tmp_path, text.replace("        BODY\n", body)) == (severities, compilations)

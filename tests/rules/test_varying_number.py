@@ -131,3 +131,78 @@ def test_floats_of_an_attribute_become_dynamic_and_ints_do_not(tmp_path: Path, f
     exec(compile(file.read_text(), str(file), "exec"), {})
     compilations = torch._dynamo.utils.counters["frames"]["total"]
     assert reported == (["GD704"] if compilations > 2 else [])
+
+
+USED = """\
+import math
+import torch
+
+
+@torch.compile(backend="eager")
+def f(cache, i):
+    {use}
+
+
+for i in range(2, 8):
+    f(torch.zeros(16, 16), {passed})
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "effect", "suggestion", "instead", "compilations"),
+    [
+        ("return cache[:, i] * 2", "one of several indices", "write a slice", "torch.tensor([i])", 1),
+        ("return cache[:, i : i + 1] * 2", "second value", "pass it as a 0-d tensor", "torch.tensor(i)", 1),
+        ("return cache[i] * 2", "second value", "leave it a number", "i", 2),
+        ("return cache * math.log(i)", "second value", "pass it as a 0-d tensor, and compute with `torch`", "", 0),
+        ("return cache * min(i, 3)", "second value", "pass it as a 0-d tensor", "torch.tensor(i)", 1),
+        ("return cache.topk(i).values", "second value", "pass it as a 0-d tensor if", "i", 2),
+        ("for _ in range(i):\n        cache = cache + 1\n    return cache", "unrolled", "compile the body", "i", 6),
+    ],
+)
+def test_what_is_advised_is_what_compiles_the_least(
+    tmp_path: Path, use: str, effect: str, suggestion: str, instead: str, compilations: int
+) -> None:
+    file = tmp_path / "run.py"
+    file.write_text(USED.format(use=use, passed="i"))
+    (finding,) = [f for f in analyse([(file, "run.py")]).findings if f.rule == "GD704"]
+    assert effect in finding.message
+    assert finding.suggestion is not None and finding.suggestion.startswith(suggestion)
+    if "math" in use:
+        use, instead, compilations = use.replace("math", "torch"), "torch.tensor(i)", 1
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    exec(compile(USED.format(use=use, passed=instead), str(file), "exec"), {})
+    assert torch._dynamo.utils.counters["frames"]["total"] == compilations
+    assert not torch._dynamo.utils.counters["graph_break"]
+
+
+ENUM = """\
+import enum
+import torch
+
+
+class Mode(enum.Enum):
+    SUM = 1
+    MEAN = 2
+    LAST = 3
+
+
+@torch.compile(backend="eager")
+def f(x, mode):
+    return x.sum() if mode == 1 or mode is Mode.SUM else x.mean()
+
+
+for i in range(4):
+    f(torch.rand(3), {passed})
+"""
+
+
+@pytest.mark.parametrize(
+    ("passed", "found"),
+    [("Mode.SUM if i == 0 else Mode.MEAN if i == 1 else Mode.LAST", 0), ("i * Mode.MEAN.value", 1)],
+)
+def test_a_member_of_an_enum_is_no_number(tmp_path: Path, passed: str, found: int) -> None:
+    file = tmp_path / "modes.py"
+    file.write_text(ENUM.format(passed=passed))
+    assert len([f for f in analyse([(file, "modes.py")]).findings if f.rule == "GD704"]) == found

@@ -14,6 +14,8 @@ from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
     Const,
+    EnumNumber,
+    EnumText,
     Function,
     Instance,
     LazyText,
@@ -31,6 +33,16 @@ from graphdoctor.static.domain.values import (
 def kinds(value: Value) -> frozenset[type]:
     """The classes of the alternatives of ``value``; for a constant the class of the Python value."""
     return frozenset(type(o.value) if type(o) is Const else type(o) for o in options(value))
+
+
+def enum_member(kind: Class, value: Const) -> Const:
+    """The constant ``value`` in the body of ``kind``: in an enum a member, which is a number only in an ``IntEnum``."""
+    held = value.value
+    if type(held) is str and kind.info.has_text_members:
+        return Const(EnumText(held))
+    if type(held) is int and kind.info.derives("enum.Enum") and not kind.info.derives("enum.IntEnum", "builtins.int"):
+        return Const(EnumNumber(held))
+    return value
 
 
 def options(value: Value) -> tuple[Value, ...]:

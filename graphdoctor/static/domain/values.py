@@ -70,6 +70,10 @@ class Const(Value):
         return isinstance(other, Const) and type(other.value) is type(self.value) and other.value == self.value
 
 
+class EnumNumber(int):
+    """The value of a ``Const`` that is a member of ``class Mode(Enum)``: an object, and no number."""
+
+
 class EnumText(str):
     """The value of a ``Const`` that is a member of ``class Mode(str, Enum)``."""
 

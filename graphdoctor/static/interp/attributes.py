@@ -10,13 +10,14 @@ import libcst as cst
 from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import GetAttr, SetAttr
 from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS, TENSOR_METHODS, TENSOR_PROPERTIES
-from graphdoctor.static.domain.value_functions import join, kinds, name_of, options, widen_numbers_within
+from graphdoctor.static.domain.value_functions import enum_member, join, kinds, name_of, options, widen_numbers_within
 from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
     Class,
     Compiled,
     Const,
+    EnumNumber,
     EnumText,
     External,
     ExternalObject,
@@ -71,11 +72,11 @@ def _class_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Clas
         return found.to(receiver)
     if isinstance(found, _DATA) and receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
-    if type(found) is Const and type(found.value) is str and receiver.info.has_text_members:
-        return Const(EnumText(found.value))
-    return found
+    return enum_member(receiver, found) if type(found) is Const else found
 
 
+#: The values of members of enums.
+_MEMBERS = (EnumNumber, EnumText)
 #: Attributes of a class object that are no functions.
 _DATA = (Const, LazyText, Mapping, PythonValue, Seq, Tensor)
 
@@ -126,8 +127,9 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
         return PythonValue("str", family="device")
     if name == "__name__" and (own := name_of(receiver)) is not None:
         return Const(own)
-    if isinstance(receiver, Const) and type(receiver.value) is EnumText and name in ("name", "value"):
-        return Const(str(receiver.value)) if name == "value" else PythonValue("str")
+    if isinstance(receiver, Const) and isinstance(receiver.value, _MEMBERS) and name in ("name", "value"):
+        kind = str if isinstance(receiver.value, str) else int
+        return Const(kind(receiver.value)) if name == "value" else PythonValue("str")
     arithmetic.use(interpreter, node, receiver, name)
     if isinstance(receiver, (Seq, Mapping, Const, PythonValue, Function, Partial)):
         return Method(receiver, name)

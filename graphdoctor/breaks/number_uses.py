@@ -1,0 +1,73 @@
+"""What a line of source does with a number that is guarded, which decides whether a tensor can take its place. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from graphdoctor.breaks.locations import code_at
+
+_SIZES = ("shape", "size")
+
+
+def is_beside_indices(code: str, name: str) -> bool:
+    """Whether ``code`` uses the number ``name`` as one of several indices: ``cache[:, pos]``.
+
+    There Dynamo makes a constant of it, and of a 0-d tensor in its place; in ``cache[pos]`` a number stays symbolic.
+    """
+    return any(
+        _mentions(index, name)
+        for node in _nodes(code)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
+        for index in node.slice.elts
+        if not isinstance(index, ast.Slice)
+    )
+
+
+def counts_loop(code: str, name: str) -> bool:
+    """Whether the number ``name`` says in ``code`` how often a loop goes round."""
+    return any(_mentions(call, name) for call in _ranges(_nodes(code)))
+
+
+def loops_over_size(text: str, line: int) -> bool:
+    """Whether the innermost function around ``line`` of ``text`` counts a loop by the size of a tensor.
+
+    The size may have a name there: ``steps = x.shape[1]``.
+    """
+    nodes = list(_nodes(code_at(text, line)))
+    named = {
+        target.id
+        for node in nodes
+        if isinstance(node, ast.Assign) and _has_size(node.value)
+        for each in node.targets
+        for target in ast.walk(each)
+        if isinstance(target, ast.Name)
+    }
+    return any(_has_size(call) or any(_mentions(call, name) for name in named) for call in _ranges(nodes))
+
+
+def _has_size(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr in _SIZES for part in ast.walk(node))
+
+
+def _ranges(nodes: Iterator[ast.AST] | list[ast.AST]) -> Iterator[ast.Call]:
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+            yield node
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, (ast.Name, ast.Attribute)) and ast.unparse(part) == name for part in ast.walk(node))
+
+
+def _nodes(code: str) -> Iterator[ast.AST]:
+    """The nodes of ``code``, which may be the head of a statement; none where it is a part of one."""
+    lines = code.split("\n")
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    text = "\n".join(line[indent:] for line in lines)
+    for whole in (text, f"{text} pass"):
+        try:
+            return ast.walk(ast.parse(whole))
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+    return iter(())
