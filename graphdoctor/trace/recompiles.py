@@ -69,7 +69,7 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     every = []
     for met, (failed, guard) in found.items():
         kind, _, dimension, _ = met
-        if _is_users(failed.code, places) or (kind, dimension) not in own or _is_alone(failed, process):
+        if _is_users(failed.code, places) or (kind, dimension) not in own or _is_alone(failed, process, places):
             names = process.argument_names.get(failed.code)
             wrapped = len(names.objects) if names is not None else 0
             at_limit = met in limits or (kind, dimension) in limited
@@ -88,13 +88,16 @@ def _names(failed: Recompiled, process: Process) -> ArgumentNames | None:
     return failed.names or process.argument_names.get(failed.code)
 
 
-def _is_alone(failed: Recompiled, process: Process) -> bool:
-    """Whether ``failed`` is of a wrapper around a function that was traced into its graph, not compiled itself."""
+def _is_alone(failed: Recompiled, process: Process, places: Places) -> bool:
+    """Whether ``failed`` is of a wrapper around a function that was traced into its graph, not compiled itself.
+
+    One of torch's, such as the ``forward`` of DDP, may call a module of the user that is.
+    """
     names = _names(failed, process)
     function = names.function if names is not None else None
-    return function is not None and not any(
-        (code.path, resumed(code.name)) == (function[0], function[2]) for code in process.costs
-    )
+    if function is None or places.kind(function[0]) == "torch":
+        return False
+    return not any((code.path, resumed(code.name)) == (function[0], function[2]) for code in process.costs)
 
 
 def _named(failed: Recompiled, process: Process) -> Sequence[str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.explanations import WORDS
-from graphdoctor.breaks.families import KINDS, family
 from graphdoctor.breaks.registry import Entry, Registry
+from graphdoctor.report.explain.families import KINDS, family
 from graphdoctor.report.sections import items, joined, section, wrap
 from graphdoctor.report.wording import gb_link
 

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from graphdoctor.breaks import registry
-from graphdoctor.breaks.families import FAMILIES, OTHER, family
 from graphdoctor.lint.catalog import rules
 from graphdoctor.report.explain.breaks import page
+from graphdoctor.report.explain.families import FAMILIES, OTHER, family
 from graphdoctor.report.sections import COLUMNS
 
 KNOWN = registry.load()
