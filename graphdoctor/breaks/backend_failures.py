@@ -12,14 +12,20 @@ from graphdoctor.model.runs import Ladder, Stage
 
 #: What Dynamo makes of an exception of a backend (torch/_dynamo/exc.py), and what is made of one of Inductor's own.
 _FAILURES = frozenset({"BackendCompilerFailed", "InductorError"})
-_NAMED = re.compile(r"backend='(\w+)' raised:\s*")
-#: The compilers that Inductor calls, by what the text of their errors holds.
-_COMPILERS = (("CppCompileError", "Inductor (C++ compiler)"), ("InvalidCxxCompiler", "Inductor (C++ compiler)"))
+_NAMED = re.compile(r"""backend=(['"])(.*?)\1 raised:\s*""")
+#: Where an object without a name lies in memory, which is another place in each process.
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_CPP_ERRORS = ("CppCompileError", "InvalidCxxCompiler")
 
 
 def is_backend_failure(event: RawEvent) -> bool:
     """Whether ``event`` is a call that ended because the backend raised."""
     return event.kind == "raise" and event.error in _FAILURES
+
+
+def layer_of_inductor(text: str) -> str:
+    """Which part of Inductor an error with this text comes from."""
+    return "Inductor (C++ compiler)" if any(name in text for name in _CPP_ERRORS) else "Inductor"
 
 
 def failed_backends(events: Iterable[RawEvent], places: Places) -> Ladder | None:
@@ -32,8 +38,8 @@ def failed_backends(events: Iterable[RawEvent], places: Places) -> Ladder | None
 def _stage(event: RawEvent, places: Places) -> Stage:
     named = _NAMED.search(event.message)
     raised = event.message[named.end() :] if named else event.message.partition(f"{event.error}: ")[2] or event.message
-    name = named[1] if named else "inductor"
-    layer = next((layer for text, layer in _COMPILERS if text in raised), "Inductor" if name == "inductor" else None)
+    name = _ADDRESS.sub("", named[2]) if named else "inductor"
+    layer = layer_of_inductor(raised) if name == "inductor" else None
     stack = user_stack(event, places)
-    graph = f", on the graph that ends at {places.show(stack[-1].path)}:{stack[-1].line}" if stack else ""
+    graph = f", on the graph at {places.show(stack[-1].path)}:{stack[-1].line}" if stack else ""
     return Stage(name, "failed", layer, one_line(raised, 160) + graph)

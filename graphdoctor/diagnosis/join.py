@@ -272,8 +272,7 @@ class _Traced:
         self.traced_only = any(run.traced_only for run in runs)
         self.places = [s.first for s in found]
         self.not_exported = {(e.path, e.line) for run in runs for e in run.export if e.outcome == "failed"}
-        again = [recompile for run in runs for recompile in run.recompiles]
-        self.recompiled = {(r.path, r.line) for r in again}
+        self.recompiled = {(r.path, r.line) for run in runs for r in run.recompiles}
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
         whole = [s for s in found if s.whole_frame and not s.is_in_comprehension]
         self.dropped = {place for s in whole for place in functions_of(s.first)}

@@ -7,8 +7,9 @@ from types import TracebackType
 
 import torch
 
-from graphdoctor.breaks.grouping import RawEvent
+from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.dynamic.tracing import capture
+from graphdoctor.dynamic.tracing.private_torch import TorchDynamoException
 from graphdoctor.in_process import listing, session
 from graphdoctor.in_process.joined import Traced, diagnosis_of
 from graphdoctor.in_process.result import Answers
@@ -43,8 +44,13 @@ class record(Answers):
     ) -> None:
         self._open.close()
         # With fullgraph=True, and where a backend fails, the compiled call raises and no break is recorded.
-        if error is not None and getattr(error, "real_stack", None) and (event := capture.raised(error)) is not None:
-            self._raised = (event,)
+        if error is not None and getattr(error, "real_stack", None):
+            event = capture.raised(error)
+            self._raised = (event,) if event is not None else ()
+        elif isinstance(error, TorchDynamoException):
+            # The error of a backend does not say where: it is what was compiled last.
+            last = [RawFrame(start.path, start.line, None, "") for start in self._recording.starts[-1:]]
+            self._raised = (RawEvent(str(error), "raise", (), tuple(last), error=type(error).__name__),)
 
     @property
     def diagnosis(self) -> Diagnosis:

@@ -13,7 +13,7 @@ OF_INDUCTOR = RawEvent(
 
 
 def test_the_stage_says_which_backend_fails_on_which_graph() -> None:
-    detail = "LoweringException: no sine, on the graph that ends at model.py:3"
+    detail = "LoweringException: no sine, on the graph at model.py:3"
     assert failed_backends([OF_INDUCTOR, OF_INDUCTOR], PLACES) == Ladder(
         (Stage("inductor", "failed", "Inductor", detail),)
     )
@@ -26,6 +26,12 @@ def test_a_backend_of_the_user_is_no_layer_of_torch() -> None:
     event = RawEvent(message, "raise", (), (), error="BackendCompilerFailed")
     assert failed_backends([event], PLACES) == Ladder((Stage("mine", "failed", None, "ValueError: no"),))
     assert Stage("mine", "failed").failure == "backend mine fails"
+    for name, quoted in (
+        ("<lambda>", "'<lambda>'"),
+        ("partial(<function f>, to='x')", '''"partial(<function f at 0x7f6d>, to='x')"'''),
+    ):
+        unnamed = replace(event, message=message.replace("'mine'", quoted))
+        assert failed_backends([unnamed], PLACES) == Ladder((Stage(name, "failed", None, "ValueError: no"),))
 
 
 def test_other_exceptions_are_none_of_a_backend() -> None:

@@ -118,3 +118,16 @@ def test_layers_that_differ_are_not_calls_that_do() -> None:
         model(torch.rand(2, 4))
     assert [recompile.name for recompile in record.recompiles] == ["self.factor"]
     assert "each call" not in record.diagnosis.summary.headline
+
+
+def _refusing(graph: Any, inputs: Any) -> Any:
+    raise ValueError("this backend takes no graph")
+
+
+def test_a_backend_that_fails_is_no_break_and_not_ready() -> None:
+    record = graphdoctor.record()
+    with pytest.raises(RuntimeError, match="this backend takes no graph"), record:
+        torch.compile(Quiet(), backend=_refusing)(torch.rand(2, 4))
+    assert not record.ok and record.breaks == ()
+    assert "backend _refusing fails" in repr(record)
+    assert "ValueError: this backend takes no graph, on the graph at " in " ".join(str(record).split())

@@ -52,7 +52,7 @@ def report_of(
         (
             "torch.compile(Net(), backend=refusing)(torch.rand(3))\n",
             "backend refusing fails",
-            "ValueError: this backend takes no graph, on the graph that ends at train.py:10",
+            "ValueError: this backend takes no graph, on the graph at train.py:10",
         ),
         (FAILING_LOWERING, "backend inductor fails in Inductor", "NotImplementedError: no sine here"),
     ],

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from graphdoctor.breaks.backend_failures import layer_of_inductor
 from graphdoctor.dynamic.tracing import private_torch
 
 #: In this order each adds one layer: Dynamo alone, AOTAutograd, its decompositions and partitioner, code generation.
@@ -68,11 +69,10 @@ def layer(stage: str, error: BaseException) -> str:
     if stage != "inductor":
         return LAYERS[stage]
     inner = getattr(error, "inner_exception", None) or error
-    names = f"{type(inner).__module__}.{type(inner).__name__} {inner}"
     files = [frame.filename for frame in traceback.extract_tb(inner.__traceback__)]
     if type(inner).__module__.startswith("triton") or any("/triton/" in file for file in files[-3:]):
         return "Triton"
-    return "Inductor (C++ compiler)" if "CppCompileError" in names or "InvalidCxxCompiler" in names else "Inductor"
+    return layer_of_inductor(f"{type(inner).__name__} {inner}")
 
 
 def operator(text: str) -> str | None:

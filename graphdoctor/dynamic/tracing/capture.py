@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 import torch
 
-from graphdoctor.breaks import registry
+from graphdoctor.breaks import guards, registry
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.breaks.messages import parse
 from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER, exact_lines, jumps_back, stack_being_traced
@@ -114,7 +114,7 @@ class _Handler(logging.Handler):
                 self._recording.order.append((ids, len(self._recording.events)))
                 self._recording.events.append(event)
         elif artifact == "recompile_reasons":
-            self._recording.recompiles.append(Failed(ids[0], ids[1], _reasons(payload)))
+            self._recording.recompiles.append(Failed(ids[0], ids[1], guards.reasons(payload)))
         elif "dynamo_output_graph" in metadata:
             self._recording.graphs.add(ids)
             self._recording.order.append((ids, None))
@@ -122,15 +122,6 @@ class _Handler(logging.Handler):
             code = _compiled_code(sys._getframe(1))
             place = (code.co_filename, code.co_firstlineno) if code else ("", 0)
             self._recording.starts.append(Start(ids[0], ids[1], place[0], place[1]))
-
-
-def _reasons(payload: str) -> tuple[str, ...]:
-    """A JSON list, or one reason as plain text, depending on their number and the version."""
-    try:
-        reasons = json.loads(payload)
-    except ValueError:
-        return (payload,)
-    return tuple(reasons) if isinstance(reasons, list) else (str(reasons),)
 
 
 def _event(payload: str, running: FrameType) -> RawEvent | None:

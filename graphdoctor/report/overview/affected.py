@@ -71,7 +71,11 @@ class Overview:
         """``No break is predicted in the code of 16 models: DETR and 15 more.``; empty where there is none."""
         others = "other " if self.affected else ""
         kinds = (("model", self.clean), ("function", self.clean_functions))
-        named = [f"{plural(len(found), others + kind)}: {_first_names(found)}" for kind, found in kinds if found]
+        named = [
+            f"{plural(len(found), others + kind)}: {_first([region.name for region in found])}"
+            for kind, found in kinds
+            if found
+        ]
         return f"No break is predicted in the code of {'; and of '.join(named)}." if named else ""
 
     @property
@@ -82,10 +86,6 @@ class Overview:
         names = _first(self.in_parts)
         compile_parts = "compiles parts of itself" if len(self.in_parts) == 1 else "compile parts of themselves"
         return f"{names} {compile_parts}: only these parts are judged."
-
-
-def _first_names(regions: Sequence[Region]) -> str:
-    return _first([region.name for region in regions])
 
 
 def _first(names: Sequence[str]) -> str:
