@@ -20,7 +20,6 @@ from functools import partial
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.tensor_arguments import tensor_argument
