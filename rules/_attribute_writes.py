@@ -9,6 +9,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.static.domain.events import CompiledCall
+from graphdoctor.static.domain.program import ModuleInfo
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Value
 from graphdoctor.syntax.walk import find, walk
@@ -19,10 +20,11 @@ _DEPTH = 4
 
 @dataclass(frozen=True)
 class Read:
-    """An attribute that compiled code reads: ``("cfg", "window")`` of the module, in ``body``."""
+    """An attribute that ``body``, in the file ``module``, reads of the compiled module: ``("cfg", "window")``."""
 
     path: tuple[str, ...]
     body: cst.CSTNode
+    module: ModuleInfo
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def _read_by(
             continue
         value = holder.attrs.get(path[-1])
         if value is not None and is_number(value):
-            yield Read((*prefix, *path), body)
+            yield Read((*prefix, *path), body, function.info.module)
         method = holder.info.lookup(path[-1]) if value is None else None
         if isinstance(method, Function):
             yield from _read_by(method, holder, (*prefix, *path[:-1]), seen)

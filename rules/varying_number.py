@@ -24,6 +24,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.tensor_arguments import tensor_argument
 from graphdoctor.static.domain.events import CompiledCall
+from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Function, Instance, Value
 from graphdoctor.static.regions.mutable_globals import assigned_names
@@ -186,7 +187,10 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
         if is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
             use = _use(event, arg)
             effect = EACH_VALUE.get(use, _SECOND_VALUE)
-            return _hit(event, arg.value, effect, INSTEAD.get(use, "pass it as a 0-d tensor"))
+            message = f"{code(event, arg.value)} is a Python number that the loop changes: {effect}"
+            suggestion = INSTEAD.get(use, "pass it as a 0-d tensor")
+            received = next(((info.module, name) for info, name in _received(event, arg) if info is not None), None)
+            return Hit(event, message, suggestion, "likely", node=arg.value, guarded=received)
     return _hit_of_attribute(event, changed)
 
 
@@ -197,17 +201,18 @@ def _hit_of_attribute(event: CompiledCall, changed: set[str]) -> Hit | None:
     owners = [callee, *compiled_from(callee, event)]
     for write in (write for loop in event.loops for write in writes(loop, owners, event.target)):
         varies = isinstance(write.node, cst.AugAssign) or any(_names(node) & changed for node in write.given)
-        bodies = [read.body for read in reads if read.path == write.path]
-        if not bodies or not varies or _is_float(write.value):
+        read = [each for each in reads if each.path == write.path]
+        if not read or not varies or _is_float(write.value):
             continue
-        use = use_of(bodies, partial(_is_attribute, write.path[-1]))
+        use = use_of([each.body for each in read], partial(_is_attribute, write.path[-1]))
         suggestion = _OF_ATTRIBUTE.get(use, _BUFFER)
         if isinstance(write.node, cst.Call):
             written = f"{code(event, write.node)} sets a Python number that the loop changes, `{'.'.join(write.path)}`"
         else:
             written = f"{code(event, write.node)} is a Python number that the loop changes"
         effect = "each int compiles again, because an attribute is a constant of the graph"
-        return Hit(event, f"{written}: {effect}", suggestion, "likely", node=write.node)
+        guarded = (read[0].module, ".".join(("self", *write.path)))
+        return Hit(event, f"{written}: {effect}", suggestion, "likely", node=write.node, guarded=guarded)
     return None
 
 
@@ -247,18 +252,18 @@ def _is_written(key: str, text: str) -> bool:
 
 def _is_read(event: CompiledCall, arg: cst.Arg) -> bool:
     """Whether what is called mentions the parameter that gets ``arg``: without that there is no guard on its value."""
-    return any(body is None or name in _names(body) for body, name in _received(event, arg))
+    return any(info is None or name in _names(info.body) for info, name in _received(event, arg))
 
 
 def _use(event: CompiledCall, arg: cst.Arg) -> NumberUse:
     """What is called does with the parameter that gets ``arg``."""
-    received = [(body, name) for body, name in _received(event, arg) if body is not None]
+    received = [(info.body, name) for info, name in _received(event, arg) if info is not None]
     names = {name for _, name in received}
     return use_of([body for body, _ in received], lambda node: type(node) is cst.Name and node.value in names)
 
 
-def _received(event: CompiledCall, arg: cst.Arg) -> Iterator[tuple[cst.CSTNode | None, str]]:
-    """The bodies of what may be called, with their name for ``arg``; None for a body that is not known."""
+def _received(event: CompiledCall, arg: cst.Arg) -> Iterator[tuple[FunctionInfo | None, str]]:
+    """What may be called, with its name for ``arg``; None for code that is not known."""
     if arg.star or not isinstance(event.node, cst.Call):
         yield None, ""
         return
@@ -271,17 +276,7 @@ def _received(event: CompiledCall, arg: cst.Arg) -> Iterator[tuple[cst.CSTNode |
         names = [param.name.value for param in function.info.node.params.params]
         names = names[isinstance(option, Instance) or function.bound is not None :]
         name = arg.keyword.value if arg.keyword is not None else names[position] if position < len(names) else ""
-        yield (function.info.body if name in names else None), name
-
-
-def _hit(event: CompiledCall, node: cst.CSTNode, effect: str, suggestion: str) -> Hit:
-    return Hit(
-        event,
-        f"{code(event, node)} is a Python number that the loop changes: {effect}",
-        suggestion,
-        "likely",
-        node=node,
-    )
+        yield (function.info if name in names else None), name
 
 
 def _is_float(node: cst.BaseExpression) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.breaks.measured_costs import measured, measured_rest, not_reached_yet, split, unmeasured
 from graphdoctor.diagnosis import exports, unexpected
 from graphdoctor.diagnosis.numpy_scalars import with_cause
+from graphdoctor.diagnosis.recompile_causes import guarded_by
 from graphdoctor.diagnosis.sites import (
     all_sites,
     called_from,
@@ -272,7 +273,9 @@ class _Traced:
         self.traced_only = any(run.traced_only for run in runs)
         self.places = [s.first for s in found]
         self.not_exported = {(e.path, e.line) for run in runs for e in run.export if e.outcome == "failed"}
-        self.recompiled = {(r.path, r.line) for run in runs for r in run.recompiles}
+        recompiles = [recompile for run in runs for recompile in run.recompiles]
+        self.recompiled = {(r.path, r.line) for r in recompiles}
+        self.changed = {guarded for recompile in recompiles if (guarded := guarded_by(recompile)) is not None}
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
         whole = [s for s in found if s.whole_frame and not s.is_in_comprehension]
         self.dropped = {place for s in whole for place in functions_of(s.first)}
@@ -295,7 +298,7 @@ class _Traced:
     def _judged(self, finding: Finding) -> Finding:
         place = finding.location
         lines = {(place.path, line) for line in range(place.line, place.end_line + 1)}
-        if is_about_recompiles(finding) and lines & self.recompiled:
+        if is_about_recompiles(finding) and (lines & self.recompiled or finding.guarded in self.changed):
             return replace(finding, status="confirmed")
         if lines & self.not_exported:
             # It breaks nothing under torch.compile, and is right all the same.

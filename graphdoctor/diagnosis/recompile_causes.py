@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from graphdoctor.model.findings import Guarded
+
 if TYPE_CHECKING:
     from graphdoctor.model.runs import DynamicRun, Recompile
 
@@ -25,3 +27,10 @@ def recompile_causes(runs: Iterable[DynamicRun]) -> dict[Recompile, list[Dynamic
             if run not in those[-1:]:
                 those.append(run)
     return {max(same, key=lambda each: each.compilations): those for same, those in met.values()}
+
+
+def guarded_by(recompile: Recompile) -> Guarded | None:
+    """The number that changed; None where something else did."""
+    if recompile.kind not in ("value", "attribute") or recompile.path is None or recompile.name is None:
+        return None
+    return Guarded(recompile.path, recompile.name)

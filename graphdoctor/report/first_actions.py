@@ -11,6 +11,7 @@ from graphdoctor.breaks.guards import comes_of_break
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.breaks.measured_costs import waits_for
 from graphdoctor.diagnosis.join import is_about_recompiles
+from graphdoctor.diagnosis.recompile_causes import guarded_by
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, label, setting_of
@@ -77,11 +78,14 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     met = recompiles(diagnosis.dynamic or ())
     repairs = _repairs(diagnosis, left, [recompile for recompile in met if _ends_with(broken, recompile)])
     places = {action.place for action in repairs}
-    # Recompiles come after the breaks that multiply them. At the place of a finding, the finding is the action.
+    changed = {action.finding.guarded for action in repairs if action.finding and action.finding.status in _SEEN}
+    # Recompiles come after the breaks that multiply them. What a finding is about, at its place or seen to change, is
+    # its action.
     remedies = [
         _remedy(recompile)
         for recompile in met
         if remedy(recompile) and recompile_place(recompile) not in places
+        if (guarded := guarded_by(recompile)) is None or guarded not in changed
         if not goes_with_breaks(recompile, diagnosis) and not _ends_with(broken, recompile)
         if recompile.kind != "state" or recompile.at_limit
     ]

@@ -11,7 +11,7 @@ from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.diagnosis.join import OF_MANY_CAUSES, RuleText, join, rule_texts
 from graphdoctor.lint import catalog
 from graphdoctor.model.consequence import SPLIT, Block, Consequence
-from graphdoctor.model.findings import Owner
+from graphdoctor.model.findings import Guarded, Owner
 from graphdoctor.model.runs import FullGraph, Numerics, Recompile, Sweep
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
@@ -272,6 +272,25 @@ def test_a_recompile_at_its_line_confirms_a_finding_about_recompiles(build: Any)
     there, elsewhere = (Recompile("", "", None, None, place.path, line, 2) for line in (place.line, place.line + 9))
     assert [f.status for f in join([counter], [replace(run, recompiles=(there,))], RULES)] == ["confirmed"]
     assert [f.status for f in join([counter], [replace(run, recompiles=(elsewhere,))], RULES)] == ["static-only"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "name", "status"),
+    [
+        ("value", "net.py", "scale", "confirmed"),
+        ("attribute", "net.py", "scale", "confirmed"),
+        ("size", "net.py", "scale", "static-only"),
+        ("value", "other.py", "scale", "static-only"),
+        ("value", "net.py", "rate", "static-only"),
+        ("value", "net.py", None, "static-only"),
+    ],
+)
+def test_a_recompile_for_what_a_finding_says_changes_confirms_it(
+    build: Any, kind: str, path: str, name: str | None, status: str
+) -> None:
+    number = build.finding(rule="GD704", gb_ids=(), guarded=Guarded("net.py", "scale"))
+    recompile = Recompile("", "", None, None, path, 90, 2, kind=kind, name=name)
+    assert [f.status for f in join([number], [build.run(recompiles=(recompile,))], RULES)] == [status]
 
 
 def test_no_rule_owns_an_id_that_many_causes_end_in() -> None:
