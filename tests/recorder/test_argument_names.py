@@ -76,7 +76,13 @@ KEYWORDS = {"kwargs['points']": "points", "kwargs['camera']": "camera", "kwargs[
         (passing(passing(project)), {**FOUND, **KEYWORDS}),
         (
             passing(Net()),
-            {"args[0]": "images", "args[1]": "size", "kwargs['images']": "images", "kwargs['size']": "size"},
+            {
+                "args[0]": "images",
+                "args[1]": "size",
+                "kwargs['images']": "images",
+                "kwargs['size']": "size",
+                "function": "Net",
+            },
         ),
         (passing(Net.forward), {"args[0]": "self", "args[1]": "images", "args[2]": "size"}),
     ],
