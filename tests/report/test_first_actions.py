@@ -84,7 +84,9 @@ def test_a_recompile_that_a_finding_explains_is_no_action_of_its_own(rich: Diagn
     run = replace(rich.dynamic[0], recompiles=(recompile,))
     for name, count in (("scale", 1), ("rate", 2)):
         finding = replace(rich.findings[1], guarded=Guarded("net.py", name))
-        assert len(first_actions(replace(rich, findings=(finding,), dynamic=(run,)))) == count
+        actions = first_actions(replace(rich, findings=(finding,), dynamic=(run,)))
+        assert len(actions) == count
+        assert all(action.effect.startswith(f"recompiles: {recompile.cause}; ") for action in actions[count - 1 :])
 
 
 def test_without_a_run_many_findings_are_told_by_rule(many: Callable[[int], Diagnosis]) -> None:
