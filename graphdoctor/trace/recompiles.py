@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from graphdoctor.breaks import guards
@@ -23,6 +23,7 @@ _NO_INPUT = ("attribute", "mode", "global", "state", "identity", "lifetime")
 _OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it is not compiled on its own"
 #: Kinds of guards on what mostly has two values, and on what may have another one in each call.
 _BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type")
+_FEW = re.compile(r" == (?:True|False|None|'.*')$")
 _COUNTERS = ("attribute", "length", "global", "value", "size")
 #: Reasons of one compilation that are read: as many as Dynamo compiles a function by default.
 _READ = 8
@@ -51,8 +52,9 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
         if failed.is_first:
             continue
         reasons = _named(failed, process)
-        guard = _decisive(reasons)
-        key = (guard.kind, _subject(guard), guard.dimension, calls.outermost(failed.code))
+        function = calls.outermost(failed.code)
+        guard = _decisive(reasons, {(kind, name, dimension) for kind, name, dimension, at in found if at == function})
+        key = (*_what(guard), function)
         found.setdefault(key, (failed, guard))
         if guard.needed_by:
             needing.setdefault(key, guard)
@@ -76,6 +78,11 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
             cause = Cause(guard, failed.code, above, caused[met], at_limit, met in fixed, needing.get(met), wrapped)
             every.append((failed.code, _recompile(failed, cause)))
     return _by_library_function(every, process, places)
+
+
+def _what(guard: guards.Guard) -> tuple[str, str | None, int | None]:
+    """What ``guard`` looks at, the same for each of its values."""
+    return guard.kind, _subject(guard), guard.dimension
 
 
 def _subject(guard: guards.Guard) -> str | None:
@@ -106,17 +113,24 @@ def _named(failed: Recompiled, process: Process) -> Sequence[str]:
     return [names.renamed(each) for each in failed.reasons[:_READ]] if names is not None else failed.reasons
 
 
-def _decisive(reasons: Sequence[str]) -> guards.Guard:
+def _decisive(reasons: Sequence[str], known: Set[tuple[str, str | None, int | None]]) -> guards.Guard:
     """The guard that made Dynamo compile again. ``reasons`` has one for each compilation there was, the last first.
 
-    A call that differs in what changes back and forth, such as ``requires_grad``, may have its compilation already,
-    which only a counter or a size refuses: a compilation that names it passed all that is checked before it.
+    What changes back and forth, such as ``requires_grad`` or a flag, was compiled both ways where it is a ``known``
+    cause. So it is what was no cause before, or a counter or a size: a compilation that names it passed all that is
+    checked before it.
     """
     every = [guards.read(reason) for reason in reasons[:_READ]]
-    if every[0].kind not in _BACK_AND_FORTH:
+    if not _goes_back(every[0]) or _what(every[0]) not in known:
         return every[0]
-    others = (guard for guard in every if guard.kind in _COUNTERS)
-    return next(others, every[0])
+    others = [guard for guard in every if _what(guard) not in known]
+    others += [guard for guard in every if guard.kind in _COUNTERS and not _goes_back(guard)]
+    return next(iter(others), every[0])
+
+
+def _goes_back(guard: guards.Guard) -> bool:
+    """Whether ``guard`` is on what mostly has few values, in turn."""
+    return guard.kind in _BACK_AND_FORTH or (guard.kind in _COUNTERS and _FEW.search(guard.text) is not None)
 
 
 def _holds_for_one_size(guard: guards.Guard, reasons: Sequence[str]) -> bool:

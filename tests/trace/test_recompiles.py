@@ -364,3 +364,22 @@ def test_of_a_mode_that_goes_back_and_forth_and_a_size_each_has_its_compilations
     )
     (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert {(each.kind, each.caused) for each in found} == {("state", 1), ("size", 2)}
+
+
+def test_what_was_compiled_both_ways_is_not_the_cause_where_something_is_new(traces: Traces) -> None:
+    flag, grad = "0/{}: L['flag'] == {}", "0/{}: GLOBAL_STATE changed: grad_mode "
+    listed = "0/{}: ___check_type_id(L['xs'], 140), type=<class '{}'>"
+    reasons = (
+        [flag.format(0, False)],
+        [listed.format(0, "list"), flag.format(1, True)],
+        [grad.format(2), flag.format(1, True), grad.format(0)],
+        [grad.format(3), listed.format(2, "tuple"), flag.format(1, True), "0/0: tensor 'x' dtype mismatch. a, b"],
+        [flag.format(4, False), grad.format(3), listed.format(2, "tuple"), flag.format(0, False)],
+    )
+    again = [
+        traces.artifact("recompile_reasons", json.dumps(entry), 0, n) + traces.start(0, n, NET, 3)
+        for n, entry in enumerate(reasons, start=1)
+    ]
+    traces.write(0, traces.start(0, 0, NET, 3), *again)
+    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert [(one.kind, one.caused) for one in found] == [("value", 2), ("type", 1), ("state", 1), ("dtype", 1)]
