@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from graphdoctor.breaks import guards
 from graphdoctor.breaks.grouping import resumed
-from graphdoctor.breaks.guard_kinds import is_of_holding, spoken
+from graphdoctor.breaks.guard_kinds import is_of_holding, is_of_keys, spoken
 from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
 from graphdoctor.breaks.number_uses import counts_loop, is_beside_indices, loops_over_size
 from graphdoctor.trace.left_by_breaks import BreaksAbove
@@ -217,6 +217,10 @@ def _of_attribute(cause: Cause) -> str | None:
     return None
 
 
+def _of_global(cause: Cause) -> str | None:
+    return _DECIDES if _decides(cause.guard) else None
+
+
 def _of_value(cause: Cause) -> str | None:
     guard = cause.guard
     if _decides(guard) or guard.name == guard.text or (guard.decides and not cause.becomes_dynamic):
@@ -234,6 +238,8 @@ def _of_length(cause: Cause) -> str | None:
     is_step = cause.code.path.replace("\\", "/").endswith("torch/optim/optimizer.py")
     if cause.caused < 2 and (_OF_OPTIMIZER.search(name) or (is_step and _OF_STEP.match(name))):
         return _FIRST_STEP
+    if is_of_keys(cause.guard.text):
+        return _KEYS
     is_kept = name.startswith(("G[", "self.")) or is_from_outside(
         cause.above.text(cause.code.path), cause.code.line, name
     )
@@ -261,6 +267,7 @@ def _of_identity(cause: Cause) -> str | None:
 
 _BY_KIND: dict[str, Callable[[Cause], str | None]] = {
     "attribute": _of_attribute,
+    "global": _of_global,
     "value": _of_value,
     "length": _of_length,
     "size": _of_size,

@@ -123,7 +123,7 @@ def _decisive(reasons: Sequence[str], known: Set[tuple[str, str | None, int | No
     every = [guards.read(reason) for reason in reasons[:_READ]]
     if not _goes_back(every[0]) or _what(every[0]) not in known:
         return every[0]
-    others = [guard for guard in every if _what(guard) not in known]
+    others = [guard for guard in every if _what(guard) not in known and guard.name != every[0].name]
     others += [guard for guard in every if guard.kind in _COUNTERS and not _goes_back(guard)]
     return next(iter(others), every[0])
 

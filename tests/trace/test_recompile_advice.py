@@ -70,6 +70,9 @@ def test_a_number_that_no_tensor_can_replace(traces: Traces, code: str, needed_b
         ("___check_obj_id(mode, 13978), type=<class '__main__.Mode'>", "pass the same object each time"),
         ("fn.keywords['alpha'] == 0.1", "a number that changes is dynamic from its second value on"),
         ("len(losses) != 1", "pass the same keys in each call"),
+        ("KeyError on meta['scale']", "pass the same keys in each call"),
+        ("getattr failed on source state.cfg", "set it before the first call"),
+        ("G['MODE'] == 'a'", "one compilation for each value is the least"),
         ("len(xs) == 1", "keep the length the same in each call"),
         (
             "tensor 'self._modules['a']._parameters['bias']' size mismatch at index 0. expected 4, actual 5. Guard failed "
