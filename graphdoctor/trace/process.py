@@ -73,6 +73,8 @@ class Recompiled:
 
     code: Code
     reasons: tuple[str, ...]
+    #: As reasons name it: ``0/1``.
+    compilation: str
     at_limit: bool = True
     #: Path and line of the frames above the call that was compiled again, the outermost first.
     above: tuple[tuple[str, int], ...] = ()
@@ -304,7 +306,7 @@ class Reader:
 
     def _recompile(self, record: Record) -> None:
         key = self._id(record)
-        failed = Recompiled(self._codes[key[0]], guards.reasons(record.payload))
+        failed = Recompiled(self._codes[key[0]], guards.reasons(record.payload), f"{key[0]}/{key[1]}")
         self.process.recompiles.append(failed)
         self._pending[key] = failed
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from graphdoctor.breaks import guards
@@ -24,7 +24,7 @@ _OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it
 #: Kinds of guards on what mostly has two values, and on what may have another one in each call.
 _BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type")
 _FEW = re.compile(r" == (?:True|False|None|'.*')$")
-_COUNTERS = ("attribute", "length", "global", "value", "size")
+_COUNTERS = ("attribute", "length", "global", "value")
 #: Reasons of one compilation that are read: as many as Dynamo compiles a function by default.
 _READ = 8
 #: Causes of one function that are listed.
@@ -32,7 +32,9 @@ _SHOWN = 3
 _ONE = re.compile(r" size mismatch at index \d+\. expected (\d+),")
 _ONE_VALUE = re.compile(r"(\(.+\)) == -?\d[\d.e+-]*$")
 
-#: Kind of guard, what it looks at, dimension, outermost compiled function.
+#: Kind of guard, what it looks at, dimension.
+_What = tuple[str, str | None, int | None]
+#: The same and the outermost compiled function.
 _Key = tuple[str, str | None, int | None, Function]
 
 
@@ -48,13 +50,15 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     fixed: set[_Key] = set()
     caused: Counter[_Key] = Counter()
     needing: dict[_Key, guards.Guard] = {}
+    made: defaultdict[str, dict[str, _What]] = defaultdict(dict)
     for failed in process.recompiles:
         if failed.is_first:
             continue
         reasons = _named(failed, process)
-        function = calls.outermost(failed.code)
-        guard = _decisive(reasons, {(kind, name, dimension) for kind, name, dimension, at in found if at == function})
-        key = (*_what(guard), function)
+        before = made[failed.compilation.partition("/")[0]]
+        guard = _decisive(reasons, before)
+        before[failed.compilation] = _what(guard)
+        key = (*_what(guard), calls.outermost(failed.code))
         found.setdefault(key, (failed, guard))
         if guard.needed_by:
             needing.setdefault(key, guard)
@@ -80,7 +84,7 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     return _by_library_function(every, process, places)
 
 
-def _what(guard: guards.Guard) -> tuple[str, str | None, int | None]:
+def _what(guard: guards.Guard) -> _What:
     """What ``guard`` looks at, the same for each of its values."""
     return guard.kind, _subject(guard), guard.dimension
 
@@ -113,24 +117,32 @@ def _named(failed: Recompiled, process: Process) -> Sequence[str]:
     return [names.renamed(each) for each in failed.reasons[:_READ]] if names is not None else failed.reasons
 
 
-def _decisive(reasons: Sequence[str], known: Set[tuple[str, str | None, int | None]]) -> guards.Guard:
-    """The guard that made Dynamo compile again. ``reasons`` has one for each compilation there was, the last first.
+def _decisive(reasons: Sequence[str], made: Mapping[str, _What]) -> guards.Guard:
+    """The guard that made Dynamo compile again. ``reasons`` has one for each compilation there was, the last first;
+    ``made`` says by compilation of the same function what it was made for.
 
-    What changes back and forth, such as ``requires_grad`` or a flag, was compiled both ways where it is a ``known``
-    cause. So it is what was no cause before, or a counter or a size: a compilation that names it passed all that is
-    checked before it.
+    A call that is again as it was before a compilation fails the guard which that one was made for, and that says
+    nothing. Of the rest, what changes back and forth, such as ``requires_grad`` or a flag, may have its compilation
+    already, which only something new, a counter or a size refuses: it passed all that is checked before.
     """
-    every = [guards.read(reason) for reason in reasons[:_READ]]
-    if not _goes_back(every[0]) or _what(every[0]) not in known:
-        return every[0]
-    others = [guard for guard in every if _what(guard) not in known and guard.name != every[0].name]
-    others += [guard for guard in every if guard.kind in _COUNTERS and not _goes_back(guard)]
-    return next(iter(others), every[0])
+    every = [(guards.read(reason), reason.partition(": ")[0]) for reason in reasons[:_READ]]
+    left = [guard for guard, compilation in every if _counts(guard) or made.get(compilation) != _what(guard)]
+    if not left:
+        return every[0][0]
+    if not _goes_back(left[0]) or _what(left[0]) not in made.values():
+        return left[0]
+    others = [guard for guard in left if _what(guard) not in made.values() and guard.name != left[0].name]
+    return next(iter([*others, *(guard for guard in left if guard.kind == "size" or _counts(guard))]), left[0])
+
+
+def _counts(guard: guards.Guard) -> bool:
+    """Whether ``guard`` is on a number, which may be another one in each call."""
+    return guard.kind in _COUNTERS and not _goes_back(guard)
 
 
 def _goes_back(guard: guards.Guard) -> bool:
     """Whether ``guard`` is on what mostly has few values, in turn."""
-    return guard.kind in _BACK_AND_FORTH or (guard.kind in _COUNTERS and _FEW.search(guard.text) is not None)
+    return guard.kind in _BACK_AND_FORTH or _FEW.search(guard.text) is not None
 
 
 def _holds_for_one_size(guard: guards.Guard, reasons: Sequence[str]) -> bool:

@@ -383,3 +383,26 @@ def test_what_was_compiled_both_ways_is_not_the_cause_where_something_is_new(tra
     traces.write(0, traces.start(0, 0, NET, 3), *again)
     (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert [(one.kind, one.caused) for one in found] == [("value", 2), ("type", 1), ("state", 1), ("dtype", 1)]
+
+
+def test_a_call_that_is_as_it_was_before_differs_in_what_is_left(traces: Traces) -> None:
+    size, dtype = (
+        "0/{}: tensor 'b' size mismatch at index 0. expected 1, actual 4",
+        "0/{}: tensor 'a' dtype mismatch. {}",
+    )
+    stride = "0/{}: tensor 'a' stride mismatch at index 1. expected 1, actual 4"
+    weights, eps = "0/{}: weights is None", "0/{}: eps == 1e-06"
+    reasons = (
+        [size.format(0)],
+        [size.format(1), weights.format(0)],
+        [dtype.format(2, "1, 2"), size.format(1), weights.format(0)],
+        [dtype.format(3, "2, 1"), stride.format(2), size.format(1), stride.format(0)],
+        [stride.format(4), dtype.format(3, "2, 1"), weights.format(2), size.format(1), eps.format(0)],
+    )
+    again = [
+        traces.artifact("recompile_reasons", json.dumps(entry), 0, n) + traces.start(0, n, NET, 3)
+        for n, entry in enumerate(reasons, start=1)
+    ]
+    traces.write(0, traces.start(0, 0, NET, 3), *again)
+    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert [one.kind for one in found] == ["size", "presence", "dtype", "stride", "value"]
