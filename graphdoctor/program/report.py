@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.explanations import remedy_of_error
+from graphdoctor.breaks.recompiles import guards
 from graphdoctor.diagnosis.join import is_usage
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.program.missing import lacking

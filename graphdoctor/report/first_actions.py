@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
-from graphdoctor.breaks.guards import comes_of_break
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.breaks.measured_costs import waits_for
+from graphdoctor.breaks.recompiles.guards import comes_of_break
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.recompile_causes import guarded_by
 from graphdoctor.diagnosis.roots import roots

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.grouping import resumed
-from graphdoctor.breaks.guard_kinds import is_of_holding, is_of_keys, spoken
-from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
 from graphdoctor.breaks.number_uses import counts_loop, is_beside_indices, loops_over_size
+from graphdoctor.breaks.recompiles import guards
+from graphdoctor.breaks.recompiles.guard_kinds import is_of_holding, is_of_keys, spoken
+from graphdoctor.breaks.recompiles.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
 from graphdoctor.trace.left_by_breaks import BreaksAbove
 from graphdoctor.trace.process import Code
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.argument_names import ArgumentNames
 from graphdoctor.breaks.grouping import resumed
 from graphdoctor.breaks.locations import Places
+from graphdoctor.breaks.recompiles import guards
+from graphdoctor.breaks.recompiles.decisive_guard import READ, Compilations, what
 from graphdoctor.model.runs import Recompile
 from graphdoctor.trace.compiled_calls import CompiledCalls, Function
 from graphdoctor.trace.left_by_breaks import BreaksAbove
@@ -21,20 +22,11 @@ from graphdoctor.trace.recompile_advice import Cause, advice
 _NO_INPUT = ("attribute", "mode", "global", "state", "identity", "lifetime")
 
 _OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it is not compiled on its own"
-#: Kinds of guards on what mostly has two values, and on what may have another one in each call.
-_BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type")
-_FEW = re.compile(r" == (?:True|False|None|'.*')$")
-_COUNTERS = ("attribute", "length", "global", "value")
-#: Reasons of one compilation that are read: as many as Dynamo compiles a function by default.
-_READ = 8
 #: Causes of one function that are listed.
 _SHOWN = 3
 _ONE = re.compile(r" size mismatch at index \d+\. expected (\d+),")
-_ONE_VALUE = re.compile(r"(\(.+\)) == -?\d[\d.e+-]*$")
 
-#: Kind of guard, what it looks at, dimension.
-_What = tuple[str, str | None, int | None]
-#: The same and the outermost compiled function.
+#: Kind of guard, what it looks at, dimension, outermost compiled function.
 _Key = tuple[str, str | None, int | None, Function]
 
 
@@ -50,15 +42,13 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     fixed: set[_Key] = set()
     caused: Counter[_Key] = Counter()
     needing: dict[_Key, guards.Guard] = {}
-    made: defaultdict[str, dict[str, _What]] = defaultdict(dict)
+    compilations = Compilations()
     for failed in process.recompiles:
         if failed.is_first:
             continue
         reasons = _named(failed, process)
-        before = made[failed.compilation.partition("/")[0]]
-        guard = _decisive(reasons, before)
-        before[failed.compilation] = _what(guard)
-        key = (*_what(guard), calls.outermost(failed.code))
+        guard = compilations.guard_of(reasons, *failed.id)
+        key = (*what(guard), calls.outermost(failed.code))
         found.setdefault(key, (failed, guard))
         if guard.needed_by:
             needing.setdefault(key, guard)
@@ -84,17 +74,6 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     return _by_library_function(every, process, places)
 
 
-def _what(guard: guards.Guard) -> _What:
-    """What ``guard`` looks at, the same for each of its values."""
-    return guard.kind, _subject(guard), guard.dimension
-
-
-def _subject(guard: guards.Guard) -> str | None:
-    """What ``guard`` looks at, without the value: ``(1.0 + t) == 1.1`` is on the same number for each value."""
-    value = _ONE_VALUE.match(guard.text) if guard.name == guard.text else None
-    return value[1] if value else guard.name
-
-
 def _names(failed: Recompiled, process: Process) -> ArgumentNames | None:
     return failed.names or process.argument_names.get(failed.code)
 
@@ -114,35 +93,7 @@ def _is_alone(failed: Recompiled, process: Process, places: Places) -> bool:
 def _named(failed: Recompiled, process: Process) -> Sequence[str]:
     """The reasons that are read, with the user's names for the arguments of a wrapper."""
     names = _names(failed, process)
-    return [names.renamed(each) for each in failed.reasons[:_READ]] if names is not None else failed.reasons
-
-
-def _decisive(reasons: Sequence[str], made: Mapping[str, _What]) -> guards.Guard:
-    """The guard that made Dynamo compile again. ``reasons`` has one for each compilation there was, the last first;
-    ``made`` says by compilation of the same function what it was made for.
-
-    A call that is again as it was before a compilation fails the guard which that one was made for, and that says
-    nothing. Of the rest, what changes back and forth, such as ``requires_grad`` or a flag, may have its compilation
-    already, which only something new, a counter or a size refuses: it passed all that is checked before.
-    """
-    every = [(guards.read(reason), reason.partition(": ")[0]) for reason in reasons[:_READ]]
-    left = [guard for guard, compilation in every if _counts(guard) or made.get(compilation) != _what(guard)]
-    if not left:
-        return every[0][0]
-    if not _goes_back(left[0]) or _what(left[0]) not in made.values():
-        return left[0]
-    others = [guard for guard in left if _what(guard) not in made.values() and guard.name != left[0].name]
-    return next(iter([*others, *(guard for guard in left if guard.kind == "size" or _counts(guard))]), left[0])
-
-
-def _counts(guard: guards.Guard) -> bool:
-    """Whether ``guard`` is on a number, which may be another one in each call."""
-    return guard.kind in _COUNTERS and not _goes_back(guard)
-
-
-def _goes_back(guard: guards.Guard) -> bool:
-    """Whether ``guard`` is on what mostly has few values, in turn."""
-    return guard.kind in _BACK_AND_FORTH or _FEW.search(guard.text) is not None
+    return [names.renamed(each) for each in failed.reasons[:READ]] if names is not None else failed.reasons
 
 
 def _holds_for_one_size(guard: guards.Guard, reasons: Sequence[str]) -> bool:
@@ -150,7 +101,7 @@ def _holds_for_one_size(guard: guards.Guard, reasons: Sequence[str]) -> bool:
 
     When the second of them was made, Dynamo knew that the size changes, and would have made it dynamic.
     """
-    every = [guards.read(reason) for reason in reasons[:_READ]] if guard.kind == "size" else []
+    every = [guards.read(reason) for reason in reasons[:READ]] if guard.kind == "size" else []
     same = (each.text for each in every if (each.name, each.dimension) == (guard.name, guard.dimension))
     sizes = {found[1] for found in map(_ONE.search, same) if found}
     return len(sizes - {"0", "1"}) > 1

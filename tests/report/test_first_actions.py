@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphdoctor.breaks.guards import REMOVE_BREAKS
 from graphdoctor.breaks.measured_costs import not_reached_yet
+from graphdoctor.breaks.recompiles.guards import REMOVE_BREAKS
 from graphdoctor.model.findings import Diagnosis, Edit, Fix, Guarded
 from graphdoctor.model.runs import Frame
 from graphdoctor.report.first_actions import first_actions

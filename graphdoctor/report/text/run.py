@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.guards import comes_of_break
+from graphdoctor.breaks.recompiles.guards import comes_of_break
 from graphdoctor.model.labels import BREAKS_NEXT
 from graphdoctor.report import wording
 from graphdoctor.report.proof import against, helps, proof

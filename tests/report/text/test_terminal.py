@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.breaks.guards import remove_break
+from graphdoctor.breaks.recompiles.guards import remove_break
 from graphdoctor.model.consequence import PASSES
 from graphdoctor.model.findings import Diagnosis, Finding, Fix, Location, ScannedFile
 from graphdoctor.model.labels import BREAKS_NEXT

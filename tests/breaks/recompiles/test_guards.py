@@ -1,6 +1,6 @@
 import pytest
 
-from graphdoctor.breaks.guards import read
+from graphdoctor.breaks.recompiles.guards import read
 
 
 @pytest.mark.parametrize(

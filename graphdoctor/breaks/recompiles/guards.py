@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from graphdoctor.breaks.guard_kinds import LOCAL, STACK_VALUE, SYMBOL, Kind, classify
+from graphdoctor.breaks.recompiles.guard_kinds import LOCAL, STACK_VALUE, SYMBOL, Kind, classify
 
 #: The line of the user's code that set up a guard; after it may come that of torch's, in brackets.
 _USER_CODE = re.compile(r"\s{2,}# (?P<code>.*?)\s+# (?P<path>[^#\s][^#]*?):(?P<line>\d+) in \S+")

@@ -1,0 +1,1 @@
+"""Guards that failed, as Dynamo names them, and which of them made it compile again."""
