@@ -99,15 +99,9 @@ def _weaker(first: FixPlan, second: FixPlan | Refusal) -> FixPlan | Refusal:
 
 
 def as_written(found: Any, written: Written) -> Any:
-    """``found``, a hit, event, site or node of the tree that was analysed, with the nodes of the file as it is written.
-
-    Raises Refuse where the two trees part, which they do only inside adjacent strings.
-    """
+    """``found``, a hit, event, site or node of the tree that was analysed, with the nodes of the file as written."""
     if is_node(found):
-        try:
-            return written.of(found)
-        except KeyError:
-            raise Refuse("the code is part of adjacent strings") from None
+        return written.of(found)
     if isinstance(found, (Hit, Event, Site, ArgumentCall)):
         changed = {f.name: as_written(getattr(found, f.name), written) for f in fields(found)}
         return replace(found, **changed)
