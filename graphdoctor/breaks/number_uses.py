@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from graphdoctor.breaks.locations import code_at
 
 _SIZES = ("shape", "size")
+_DIMENSIONS = ("dim", "dims", "axis", "axes")
 
 
 def is_beside_indices(code: str, name: str) -> bool:
@@ -21,6 +22,14 @@ def is_beside_indices(code: str, name: str) -> bool:
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
         for index in node.slice.elts
         if not isinstance(index, ast.Slice)
+    )
+
+
+def names_dimension(code: str, name: str) -> bool:
+    """Whether the number ``name`` says in ``code`` which dimension is meant: ``x.mean(dim=d)``."""
+    return any(
+        isinstance(node, ast.keyword) and node.arg in _DIMENSIONS and _mentions(node.value, name)
+        for node in _nodes(code)
     )
 
 

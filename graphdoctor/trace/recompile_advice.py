@@ -10,7 +10,7 @@ from graphdoctor.breaks import guards
 from graphdoctor.breaks.grouping import resumed
 from graphdoctor.breaks.guard_kinds import is_of_holding, spoken
 from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
-from graphdoctor.breaks.number_uses import counts_loop, is_beside_indices, loops_over_size
+from graphdoctor.breaks.number_uses import counts_loop, is_beside_indices, loops_over_size, names_dimension
 from graphdoctor.trace.left_by_breaks import BreaksAbove
 from graphdoctor.trace.process import Code
 
@@ -52,6 +52,7 @@ _NEEDED = (
     "one compilation for each value is the least: the code needs it as a number, and a tensor would break the graph; "
     "pass few values, or compute what needs it before the call"
 )
+_DIMENSION = "one compilation for each value is the least: it names a dimension, which no tensor can"
 _MATH = (
     "the module math needs it as a number, so each value is compiled by itself: pass a tensor, and compute with torch "
     "in place of math (`torch.log`)"
@@ -196,6 +197,8 @@ def _of_use(cause: Cause) -> str | None:
         return _BESIDE_INDICES
     if counts_loop(guard.code, name):
         return _COUNTS_LOOP
+    if names_dimension(guard.code, name):
+        return _DIMENSION
     if cause.needing is None:
         return None
     return _MATH if _OF_MATH.search(guard.code) else _NEEDED

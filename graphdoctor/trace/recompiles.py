@@ -10,7 +10,9 @@ from dataclasses import replace
 from graphdoctor.breaks import guards
 from graphdoctor.breaks.argument_names import ArgumentNames
 from graphdoctor.breaks.grouping import resumed
+from graphdoctor.breaks.guard_kinds import spoken
 from graphdoctor.breaks.locations import Places
+from graphdoctor.breaks.number_uses import names_dimension
 from graphdoctor.model.runs import Recompile
 from graphdoctor.trace.compiled_calls import CompiledCalls, Function
 from graphdoctor.trace.left_by_breaks import BreaksAbove
@@ -22,7 +24,7 @@ _NO_INPUT = ("attribute", "mode", "global", "state", "identity", "lifetime")
 
 _OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it is not compiled on its own"
 #: Kinds of guards on what mostly has two values, and on what may have another one in each call.
-_BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type")
+_BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type", "rank")
 _COUNTERS = ("attribute", "length", "global", "value", "size")
 #: Reasons of one compilation that are read: as many as Dynamo compiles a function by default.
 _READ = 8
@@ -113,10 +115,11 @@ def _decisive(reasons: Sequence[str]) -> guards.Guard:
     which only a counter or a size refuses: a compilation that names it passed all that is checked before it.
     """
     every = [guards.read(reason) for reason in reasons[:_READ]]
-    if every[0].kind not in _BACK_AND_FORTH:
-        return every[0]
-    others = (guard for guard in every if guard.kind in _COUNTERS)
-    return next(others, every[0])
+    first = every[0]
+    if first.kind not in _BACK_AND_FORTH and not names_dimension(first.code, spoken(first.name or "")):
+        return first
+    others = (guard for guard in every if guard.kind in _COUNTERS and guard.name != first.name)
+    return next(others, first)
 
 
 def _holds_for_one_size(guard: guards.Guard, reasons: Sequence[str]) -> bool:

@@ -41,6 +41,19 @@ def test_an_expression_is_one_cause_whatever_its_value(traces: Traces) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        ("v = g.square().mean(dim=red_dim, keepdim=True)", "one compilation for each value is the least: it names a"),
+        ("v = g.square().mean(axis=(red_dim, 0))", "one compilation for each value is the least: it names a"),
+        ("v = g.mean(dim=0) * red_dim", "pass the number as a tensor"),
+    ],
+)
+def test_a_number_that_names_a_dimension(traces: Traces, code: str, advice: str) -> None:
+    (found,) = _recompiles(traces, *(f"red_dim == -{n}  # {code}  # net.py:5 in step" for n in (2, 1)))
+    assert found.remedy is not None and found.remedy.startswith(advice)
+
+
+@pytest.mark.parametrize(
     ("code", "needed_by", "advice"),
     [
         (
