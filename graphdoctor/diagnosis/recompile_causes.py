@@ -21,7 +21,7 @@ def recompile_causes(runs: Iterable[DynamicRun]) -> dict[Recompile, list[Dynamic
     for run in runs:
         for each in run.recompiles:
             named = each.name is not None and each.verified_compilations is None
-            cause = (each.kind, each.name) if named else (each.cause, each.verified_compilations)
+            cause = (each.kind, each.name, each.dimension) if named else (each.cause, each.verified_compilations)
             same, those = met.setdefault((each.path, each.line, each.remedy, cause), ([], []))
             same.append(each)
             if run not in those[-1:]:

@@ -43,14 +43,17 @@ def argument_names(code: CodeType, variables: Mapping[str, Any]) -> Wrapped | No
     positions = {f"{args}[{i}]": name for i, name in enumerate(taken)}
     names = positions | {f"{kwargs}['{name}']": name for name in keywords}
     names |= {free[0]: type(inside[0]).__name__} if is_module else {}
-    return names, (found.co_filename, found.co_firstlineno, found.co_name), _identity(inside[0])
+    return names, (found.co_filename, found.co_firstlineno, found.co_name), _identity(inside[0], found)
 
 
-def _identity(wrapped: Any) -> str:
-    """The same for what is compiled as one: a bound method, and a function in a loop, are made anew each time."""
-    code = getattr(wrapped, "__code__", None)
+def _identity(wrapped: Any, code: CodeType) -> str:
+    """The same for what is compiled as one: a bound method, and a function in a loop, are made anew each time.
+
+    ``code`` is behind the decorators, since all functions that ``torch.no_grad()`` decorates have its code.
+    """
     owner = getattr(wrapped, "__self__", None)
-    return f"{id(owner) if owner is not None else ''} {id(code if code is not None else wrapped)}"
+    is_function = getattr(wrapped, "__code__", None) is not None
+    return f"{id(owner) if owner is not None else ''} {id(code if is_function else wrapped)}"
 
 
 def _innermost(called: Callable[..., Any]) -> CodeType | None:

@@ -116,6 +116,25 @@ def test_modules_are_told_apart_and_methods_that_are_bound_anew_are_not() -> Non
     assert identities[2] == identities[3]
 
 
+def test_decorated_methods_of_one_object_are_told_apart() -> None:
+    """The code of what a decorator makes is the same for each: ``@torch.no_grad()`` on two methods of an environment."""
+
+    class Env:
+        @torch.no_grad()
+        def observe(self) -> torch.Tensor:
+            return torch.ones(3)
+
+        @torch.no_grad()
+        def reward(self, observed: torch.Tensor) -> torch.Tensor:
+            return observed.sum()
+
+    env = Env()
+    found = [argument_names(*_frame(passing(each))) for each in (env.observe, env.reward, env.reward)]
+    identities = [each[2] for each in found if each is not None]
+    assert identities[0] != identities[1]
+    assert identities[1] == identities[2]
+
+
 def _frame(wrapper: Any) -> tuple[Any, dict[str, Any]]:
     cells = zip(wrapper.__code__.co_freevars, wrapper.__closure__, strict=True)
     return wrapper.__code__, {name: cell.cell_contents for name, cell in cells}

@@ -10,12 +10,14 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from graphdoctor.breaks.number_uses import names_dimension
+from graphdoctor.breaks.recompiles.guard_kinds import spoken
 from graphdoctor.breaks.recompiles.guards import Guard, read
 
 #: Reasons of one compilation that are read: as many as Dynamo compiles a function by default.
 READ = 8
 #: Kinds of guards on what mostly has two values, and on numbers that may be others in each call.
-_BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type")
+_BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type", "rank")
 _COUNTERS = ("attribute", "length", "global", "value")
 _FEW = re.compile(r" == (?:True|False|None|'.*')$")
 _ONE_VALUE = re.compile(r"(\(.+\)) == -?\d[\d.e+-]*$")
@@ -64,4 +66,6 @@ def _counts(guard: Guard) -> bool:
 
 
 def _goes_back(guard: Guard) -> bool:
-    return guard.kind in _BACK_AND_FORTH or _FEW.search(guard.text) is not None
+    if guard.kind in _BACK_AND_FORTH or _FEW.search(guard.text) is not None:
+        return True
+    return names_dimension(guard.code, spoken(guard.name or ""))
