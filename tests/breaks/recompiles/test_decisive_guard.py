@@ -37,6 +37,14 @@ COUNTER_BESIDE_MODE = (
     [GRAD.format(2), STEP.format(1, 1), STEP.format(0, 0)],
     [GRAD.format(3), STEP.format(2, 2), GRAD.format(1), GRAD.format(0)],
 )
+GROWS, GRADIENT = "0/{}: len(self.seen) == {}", "0/{}: tensor 'x' requires_grad mismatch. expected requires_grad={}"
+#: The discriminator of a GAN: every second call has a gradient, and each call finds a longer list.
+LIST_BESIDE_GRADIENT = (
+    [GROWS.format(0, 0)],
+    [GRADIENT.format(1, 0), GRADIENT.format(0, 0)],
+    [GRADIENT.format(2, 1), GROWS.format(1, 1), GROWS.format(0, 0)],
+    [GRADIENT.format(3, 0), GROWS.format(2, 2), GRADIENT.format(1, 0), GRADIENT.format(0, 0)],
+)
 ANOTHER_FUNCTION = ([LISTED.format(0, "list")], [LISTED.format(1, "tuple"), DTYPE.format(0)])
 
 
@@ -46,6 +54,7 @@ ANOTHER_FUNCTION = ([LISTED.format(0, "list")], [LISTED.format(1, "tuple"), DTYP
         (NEW_BESIDE_FLAGS, ["value", "type", "state", "dtype", "value"]),
         (AS_BEFORE, ["size", "presence", "dtype", "stride", "value"]),
         (COUNTER_BESIDE_MODE, ["attribute", "state", "attribute", "attribute"]),
+        (LIST_BESIDE_GRADIENT, ["length", "requires_grad", "length", "length"]),
         (ANOTHER_FUNCTION, ["type", "dtype"]),
     ],
 )
