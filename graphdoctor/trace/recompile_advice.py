@@ -10,7 +10,13 @@ from graphdoctor.breaks import guards
 from graphdoctor.breaks.grouping import resumed
 from graphdoctor.breaks.guard_kinds import is_of_holding, spoken
 from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
-from graphdoctor.breaks.number_uses import counts_loop, is_beside_indices, loops_over_size, names_dimension
+from graphdoctor.breaks.number_uses import (
+    counts_loop,
+    is_beside_indices,
+    loop_over_dimension,
+    loops_over_size,
+    names_dimension,
+)
 from graphdoctor.trace.left_by_breaks import BreaksAbove
 from graphdoctor.trace.process import Code
 
@@ -170,7 +176,10 @@ def advice(cause: Cause) -> str | None:
     if guard.kind == "size" and _ON_PARAMETER in guard.text:
         return _OF_WEIGHT
     if cause.one_size:
-        return _UNROLLED if loops_over_size(cause.above.text(cause.code.path), cause.code.line) else _ONE_SIZE
+        if loops_over_size(cause.above.text(cause.code.path), cause.code.line):
+            return _UNROLLED
+        place = _unrolled_at(cause)
+        return f"{_UNROLLED} (the loop is at {place})" if place else _ONE_SIZE
     if cause.is_number and (number := _of_use(cause)):
         return number
     if is_of_holding(guard.text) or (guard.kind == "presence" and guard.is_kept):
@@ -179,6 +188,17 @@ def advice(cause: Cause) -> str | None:
         return _FROZEN
     special = _BY_KIND.get(guard.kind)
     return (special(cause) if special is not None else None) or _ADVICE.get(guard.kind)
+
+
+def _unrolled_at(cause: Cause) -> str:
+    """A loop over a size of the same dimension, in a function of the user's that was traced with the compiled one."""
+    dimension, places = cause.guard.dimension, cause.above.places
+    for path, lines in sorted((cause.above.process.traced or {}).items()):
+        own = dimension is not None and places.kind(path) == "own"
+        line = loop_over_dimension(cause.above.text(path), lines, dimension or 0) if own else None
+        if line is not None:
+            return f"{places.show(path)}:{line}"
+    return ""
 
 
 def _is_set_by_caller(cause: Cause) -> bool:

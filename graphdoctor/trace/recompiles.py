@@ -33,8 +33,10 @@ _SHOWN = 3
 _ONE = re.compile(r" size mismatch at index \d+\. expected (\d+),")
 _ONE_VALUE = re.compile(r"(\(.+\)) == -?\d[\d.e+-]*$")
 
-#: Kind of guard, what it looks at, dimension, outermost compiled function.
-_Key = tuple[str, str | None, int | None, Function]
+_OF_DYNAMIC_SIZE = re.compile(r"\.size\(\)\[\d+\]")
+
+#: Kind of guard, what it looks at, dimension, whether the size was dynamic, outermost compiled function.
+_Key = tuple[str, str | None, int | None, bool, Function]
 
 
 def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> tuple[Recompile, ...]:
@@ -54,7 +56,9 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
             continue
         reasons = _named(failed, process)
         guard = _decisive(reasons)
-        key = (guard.kind, _subject(guard), guard.dimension, calls.outermost(failed.code))
+        # A size that is dynamic by now, and that the code decides by, is a cause of its own, at the line that decides.
+        dynamic = guard.kind == "size" and _OF_DYNAMIC_SIZE.search(guard.text) is not None
+        key = (guard.kind, _subject(guard), guard.dimension, dynamic, calls.outermost(failed.code))
         found.setdefault(key, (failed, guard))
         if guard.needed_by:
             needing.setdefault(key, guard)
@@ -66,11 +70,11 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
             caused[key] += 1
     # The limit counts the frame that is called, which may be a wrapper around the user's function.
     limited = {(met[0], met[2]) for met in limits if not _is_users(found[met][0].code, places)}
-    own = {(kind, dimension) for (kind, _, dimension, _), (at, _) in found.items() if _is_users(at.code, places)}
+    own = {(kind, dimension) for (kind, _, dimension, *_), (at, _) in found.items() if _is_users(at.code, places)}
     above = BreaksAbove(process, places, text)
     every = []
     for met, (failed, guard) in found.items():
-        kind, _, dimension, _ = met
+        kind, _, dimension, *_ = met
         if _is_users(failed.code, places) or (kind, dimension) not in own or _is_alone(failed, process, places):
             names = process.argument_names.get(failed.code)
             wrapped = len(names.objects) if names is not None else 0

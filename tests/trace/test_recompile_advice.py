@@ -127,6 +127,38 @@ def test_a_size_that_counts_a_loop(traces: Traces, tmp_path: Path, unrolled: boo
     assert found.remedy is not None and found.remedy.startswith(advice)
 
 
+@pytest.mark.parametrize(
+    ("before", "count", "found"),
+    [
+        ("b, n, d = x.shape", "n", True),
+        ("n = x.size(1)", "n", True),
+        ("n = 1", "x.shape[1]", True),
+        ("b, n, d = x.size()", "n - 1", False),
+        ("b, n, d = x.shape", "d", False),
+        ("n = x.size(1)", "self.layers", False),
+    ],
+)
+def test_a_loop_over_the_size_in_a_function_that_is_called(
+    traces: Traces, tmp_path: Path, before: str, count: str, found: bool
+) -> None:
+    net = tmp_path / "net.py"
+    net.write_text(f"def scan(self, x):\n    {before}\n    for i in range({count}):\n        x = x + i\n    return x\n")
+    size = "tensor 'ids' size mismatch at index 1. expected {}, actual {}"
+    both = json.dumps([f"0/1: {size.format(4, 5)}", f"0/0: {size.format(3, 5)}"])
+    model = ("/job/model.py", 3, "forward")
+    traces.write(
+        0,
+        traces.start(0, 0, *model),
+        traces.artifact("recompile_reasons", f"0/0: {size.format(3, 4)}", 0, 1) + traces.start(0, 1, *model),
+        traces.artifact("recompile_reasons", both, 0, 2) + traces.start(0, 2, *model),
+        traces.artifact("graphdoctor_traced_lines", json.dumps({str(net): [2, 3, 4, 5]})),
+    )
+    ((cause,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert cause.remedy is not None
+    assert cause.remedy.startswith("a loop over this size is unrolled") is found
+    assert cause.remedy.endswith("net.py:3)") is found
+
+
 def _of_module(traces: Traces, module: int, attempt: int) -> bytes:
     wrapped = json.dumps([{"args[0]": "input"}, ["/env/torch/nn/modules/container.py", 250, "forward"], str(module)])
     return traces.artifact("graphdoctor_argument_names", wrapped, 0, attempt)

@@ -364,22 +364,3 @@ def test_of_a_mode_that_goes_back_and_forth_and_a_size_each_has_its_compilations
     )
     (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert {(each.kind, each.caused) for each in found} == {("state", 1), ("size", 2)}
-
-
-@pytest.mark.parametrize(
-    ("kind", "guard"),
-    [
-        ("rank", "tensor 'p' rank mismatch. expected 2, actual 1"),
-        ("value", "dim == -2  # v = g.mean(dim=dim)  # net.py:5 in f"),
-    ],
-)
-def test_a_rank_and_a_dimension_go_back_and_forth_too(traces: Traces, kind: str, guard: str) -> None:
-    """The compiled step of an optimizer, for matrices and vectors of several sizes."""
-    size = "tensor 'g' size mismatch at index 0. expected 64, actual 4"
-    again = [
-        traces.artifact("recompile_reasons", json.dumps(reasons), 0, n) + traces.start(0, n, NET, 3)
-        for n, reasons in enumerate(([guard], [guard, size], [guard, size, guard]), start=1)
-    ]
-    traces.write(0, traces.start(0, 0, NET, 3), *again)
-    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
-    assert {(each.kind, each.caused) for each in found} == {(kind, 1), ("size", 2)}
