@@ -316,6 +316,21 @@ def test_the_part_before_an_earlier_break_is_not_said_to_run_uncompiled(build: A
     assert said(layer, 0) == ("a layer: `Net.forward` runs uncompiled as a whole", True)
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [(("convert",), "this splits the graph"), (("Net.forward", "convert"), "`Net.forward` runs uncompiled as a whole")],
+)
+def test_a_function_of_a_library_that_is_given_up_splits_the_one_that_calls_it(
+    build: Any, names: tuple[str, ...], said: str
+) -> None:
+    stack = (build.frame("m.py", 5, "Net.forward"), build.frame("/site-packages/lib.py", 7, "convert"))
+    dropped = tuple(frame for frame in stack if frame.function in names)
+    inner = build.brk(5, 5, owner="third-party", stack=stack, dropped=dropped, whole_frame=True)
+    call = replace(build.finding(), fact="lib.f(x)", consequence=SPLIT)
+    (found,) = join([call], [build.run(inner)], RULES)
+    assert found.message == f"lib.f(x): {said}"
+
+
 def test_a_finding_that_explains_several_breaks_says_how_many(build: Any) -> None:
     """The verdict counts each place."""
     library = [build.frame("/site-packages/lib.py", line, "f") for line in (7, 9)]
