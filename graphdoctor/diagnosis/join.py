@@ -254,7 +254,9 @@ def _without_callees(finding: Finding, site: Site) -> Site:
         return site
     around = {(frame.path, frame.function) for frame in stack[: lines[-1] + 1]}
     dropped = tuple(frame for frame in site.dropped if (frame.path, frame.function) in around)
-    return replace(site, dropped=dropped, whole_frame=site.whole_frame and bool(dropped))
+    return replace(
+        site, dropped=dropped, whole_frame=site.whole_frame and bool(dropped), rest=site.rest and bool(dropped)
+    )
 
 
 def _is_way_in(finding: Finding, brk: Break) -> bool:
