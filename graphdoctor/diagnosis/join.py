@@ -227,6 +227,7 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
     causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
     # What was not sure enough to be called an error is sure now.
     is_error = (finding.confidence == "possible" or not expected) and seen[0].first.owner == "own"
+    seen = [_without_callees(finding, site) for site in seen]
     dropped, whole = dropped_names(seen), any(s.whole_frame and not s.rest for s in seen)
     cost = measured(finding.consequence, dropped) if whole else split(finding.consequence, places)
     if not whole and any(s.rest for s in seen):
@@ -243,6 +244,19 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
         whole_frame=whole,
         dropped=dropped,
         called_from=called_from(seen[0].first, finding.location) or finding.called_from,
+    )
+
+
+def _without_callees(finding: Finding, site: Site) -> Site:
+    """``site`` without the functions of a library that the line calls, and that were given up: its own is split."""
+    place, stack = finding.location, site.first.stack
+    lines = [i for i, f in enumerate(stack) if f.path == place.path and place.line <= f.line <= place.end_line]
+    if site.first.owner == "own" or not site.dropped or not lines:
+        return site
+    around = {(frame.path, frame.function) for frame in stack[: lines[-1] + 1]}
+    dropped = tuple(frame for frame in site.dropped if (frame.path, frame.function) in around)
+    return replace(
+        site, dropped=dropped, whole_frame=site.whole_frame and bool(dropped), rest=site.rest and bool(dropped)
     )
 
 

@@ -335,6 +335,21 @@ def test_the_part_before_an_earlier_break_is_not_said_to_run_uncompiled(build: A
     assert said(layer, 0) == ("a layer: `Net.forward` runs uncompiled as a whole", True)
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [(("convert",), "this splits the graph"), (("Net.forward", "convert"), "`Net.forward` runs uncompiled as a whole")],
+)
+def test_a_function_of_a_library_that_is_given_up_splits_the_one_that_calls_it(
+    build: Any, names: tuple[str, ...], said: str
+) -> None:
+    stack = (build.frame("m.py", 5, "Net.forward"), build.frame("/site-packages/lib.py", 7, "convert"))
+    dropped = tuple(frame for frame in stack if frame.function in names)
+    inner = build.brk(5, 5, owner="third-party", stack=stack, dropped=dropped, whole_frame=True)
+    call = replace(build.finding(), fact="lib.f(x)", consequence=SPLIT)
+    (found,) = join([call], [build.run(inner)], RULES)
+    assert found.message == f"lib.f(x): {said}"
+
+
 def test_a_finding_that_explains_several_breaks_says_how_many(build: Any) -> None:
     """The verdict counts each place."""
     library = [build.frame("/site-packages/lib.py", line, "f") for line in (7, 9)]
@@ -361,9 +376,10 @@ def test_a_comprehension_that_is_compiled_alone_names_the_break_for_which_it_is(
     around = (build.frame("m.py", 5, "Net.forward"),)
     inner = (build.frame("m.py", 9, "Net.forward.<listcomp>"),)
     known = build.brk(dropped=around, whole_frame=True)
-    unknown = build.brk(9, 1, "GB4347", dropped=inner, whole_frame=True)
+    general = "Remove the graph break in the function first: this one is usually gone with it."
+    unknown = build.brk(9, 1, "GB4347", dropped=inner, whole_frame=True, hints=(general,))
     _, beside = join([build.finding()], [build.run(known, unknown)], {})
-    assert beside.suggestion.startswith("Remove the break of GD101 at line 5 first: this one may go with it.")
+    assert beside.suggestion == "Remove the break of GD101 at line 5 first: this one may go with it."
     other = build.brk(9, 1, "GB4347", dropped=(build.frame("m.py", 9, "other.<listcomp>"),), whole_frame=True)
     _, apart = join([build.finding()], [build.run(known, other)], {})
     assert "GD101" not in apart.suggestion
