@@ -262,7 +262,7 @@ def _lines(read: SourceModule, statement: cst.CSTNode) -> Iterator[int]:
 def pairs(read: cst.CSTNode, written: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
     """Nodes of two trees of one file that stand at the same place; where the trees part, nothing below.
 
-    Adjacent strings are one string in ``read``: the expressions in them come in the same order.
+    In ``read`` adjacent strings are one, and ``{x=}`` is a text and an expression: expressions come in the same order.
     """
     stack = [(read, written)]
     while stack:
@@ -270,19 +270,24 @@ def pairs(read: cst.CSTNode, written: cst.CSTNode) -> Iterator[tuple[cst.CSTNode
         yield one, other
         if type(one) is not type(other):
             if isinstance(other, cst.ConcatenatedString) and isinstance(one, cst.FormattedString):
-                stack += zip(_expressions(one), _expressions(other), strict=True)
+                stack += zip(_in_braces(one.parts), _expressions(other), strict=True)
             continue
         for mine, theirs in zip(parts(one), parts(other), strict=True):
             if isinstance(mine, (list, tuple)):
+                if len(mine) != len(theirs):
+                    mine, theirs = _in_braces(mine), _in_braces(theirs)
                 if len(mine) == len(theirs):
                     stack += zip(mine, theirs, strict=True)
             elif is_node(mine) and is_node(theirs):
                 stack.append((mine, theirs))
 
 
-def _expressions(string: cst.CSTNode) -> list[cst.FormattedStringExpression]:
+def _expressions(string: cst.BaseExpression) -> list[cst.CSTNode]:
     """What stands between the braces of ``string``, or of adjacent strings, in source order."""
     if isinstance(string, cst.ConcatenatedString):
         return [*_expressions(string.left), *_expressions(string.right)]
-    inside = string.parts if isinstance(string, cst.FormattedString) else ()
-    return [part for part in inside if isinstance(part, cst.FormattedStringExpression)]
+    return _in_braces(string.parts) if isinstance(string, cst.FormattedString) else []
+
+
+def _in_braces(parts_of_string: Sequence[cst.CSTNode]) -> list[cst.CSTNode]:
+    return [part for part in parts_of_string if isinstance(part, cst.FormattedStringExpression)]
