@@ -84,9 +84,7 @@ def _in_this_file(plan: FixPlan, editor: Editor) -> FixPlan:
     if plan.safety != "safe":
         return plan
     if any(_is_shown(edit, editor) for edit in plan.edits):
-        return replace(
-            plan, safety="unsafe", reason="It changes code that `{...=}` shows as text."
-        )
+        return replace(plan, safety="unsafe", reason="It changes code that `{...=}` shows as text.")
     texts = [edit.text for edit in plan.edits]
     moves_lines = any("\n" in t or "\r" in t for t in texts) or any(e.start[0] != e.end[0] for e in plan.edits)
     if moves_lines and any(editor.has_word(word) for word in _READS_LINES):
