@@ -16,7 +16,9 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.syntax.walk import walk
 
 #: Operators whose gradient is finite where what they are given is one, and those that divide by their second operand.
-_FINITE_AT_ONE = words("float_power log log10 log1p log2 norm normalize pow reciprocal rsqrt sqrt vector_norm")
+_FINITE_AT_ONE = words("""
+    cosh exp exp2 expm1 float_power log log10 log1p log2 norm normalize pow reciprocal rsqrt sinh sqrt vector_norm
+""")
 _DIVIDE = words("div divide true_divide")
 #: Below it, a number is added to keep what is divided by from zero.
 _SMALL = 1e-2
@@ -45,9 +47,16 @@ def kept_finite(
     """The code of ``value``. Its ``operands``, those ``found``, are one where the bool tensor ``test`` is false."""
     if not found:
         return editor.module.code(value)
+    return editor.module.tree.code_for_node(with_ones(value, found, test))
+
+
+def with_ones(
+    value: cst.BaseExpression, found: Mapping[cst.CSTNode, cst.BaseExpression], test: str
+) -> cst.BaseExpression:
+    """``value`` with its ``operands``, those ``found``, as ``torch.where(test, operand, 1)``."""
     written = value.visit(_Replace(set(found.values()), test))
     assert isinstance(written, cst.BaseExpression)
-    return editor.module.tree.code_for_node(written)
+    return written
 
 
 def divides(node: cst.BinaryOperation) -> bool:

@@ -82,7 +82,7 @@ def _by_elements(whole: cst.If, assign: cst.Assign, targets: Sequence[_Target], 
     lines = [comment for _, comment in editor.module.comments(whole)]
     edit = editor.replace(whole, editor.lines(indent, *lines, editor.statement(indent, "", text)))
     edits = (*editor.torch_import(whole), edit)
-    return FixPlan(edits, "unsafe", element_reason(assign.value), known=("gradients", "requires_grad"))
+    return FixPlan(edits, "unsafe", element_reason([assign], editor), known=("gradients", "requires_grad"))
 
 
 def _spread(target: _Target, editor: Editor) -> str:

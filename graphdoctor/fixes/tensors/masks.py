@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import receiver
 from graphdoctor.fixes.analysis.mask_shape import spread
 from graphdoctor.fixes.analysis.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
+from graphdoctor.fixes.analysis.types import is_tensor_like
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.branch_arms import statements
-from graphdoctor.fixes.branches.finite_gradients import is_root
+from graphdoctor.fixes.branches.finite_gradients import divides, is_root, operands, with_ones
 from graphdoctor.fixes.branches.masked_writes import is_by, is_mask, selected
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -53,7 +54,7 @@ def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("What the mask selects is not written back to where it came from.")
     text = written_back(statement, target, _condition(target, hit, editor), editor)
     edits = (*editor.torch_import(statement), editor.replace(statement, text))
-    return FixPlan(edits, "unsafe", element_reason(statement.value))
+    return FixPlan(edits, "unsafe", element_reason([statement], editor))
 
 
 def written_back(statement: cst.Assign | cst.AugAssign, target: cst.Subscript, condition: str, editor: Editor) -> str:
@@ -63,11 +64,37 @@ def written_back(statement: cst.Assign | cst.AugAssign, target: cst.Subscript, c
         value = editor.code(statement.value)
     else:
         value = without_mask(statement.value, target.slice, editor)
+        finite = _operands(statement.value, target, editor)
+        if finite:
+            ones = with_ones(statement.value, finite, condition).visit(_DropMask(target.slice))
+            assert isinstance(ones, cst.BaseExpression)
+            value = editor.module.tree.code_for_node(ones)
     if isinstance(statement, cst.AugAssign):
         if type(statement.operator) not in _OPERATORS:
             raise Refuse("what is selected is written back with an operator that has no plain form")
-        value = f"{place} {_OPERATORS[type(statement.operator)]} {_in_parentheses(statement.value, value)}"
+        value = _in_parentheses(statement.value, value)
+        if _divides(statement, editor) and _may_ask_again(target):
+            value = f"torch.where({condition}, {value}, 1)"
+        value = f"{place} {_OPERATORS[type(statement.operator)]} {value}"
     return f"{place}.copy_(torch.where({condition}, {_of_copy(value, target.value)}, {place}))"
+
+
+def _operands(
+    value: cst.BaseExpression, target: cst.Subscript, editor: Editor
+) -> Mapping[cst.CSTNode, cst.BaseExpression]:
+    """What can make gradients NaN in the places that the mask of ``target`` leaves out, if it is not one there."""
+    return operands(value, editor) if _may_ask_again(target) else {}
+
+
+def _may_ask_again(target: cst.Subscript) -> bool:
+    """Whether the mask of ``target`` may be written more than once: it calls nothing."""
+    return not any(calls(element) for element in target.slice)
+
+
+def _divides(statement: cst.Assign | cst.AugAssign, editor: Editor) -> bool:
+    """Whether it is ``y[m] /= x[m]``, not by a number."""
+    is_division = isinstance(statement, cst.AugAssign) and isinstance(statement.operator, cst.DivideAssign)
+    return is_division and is_tensor_like(statement.value, editor)
 
 
 def write_without_test(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -82,17 +109,17 @@ def write_without_test(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if editor.code(branch).startswith("elif") or not is_mask(mask, editor):
         return Refusal("The branch is one of several.")
     lines = [text for _, text in editor.module.comments(branch)]
-    values: list[cst.BaseExpression] = []
+    writes: list[cst.Assign | cst.AugAssign] = []
     written: set[str] = set()
     for statement in statements(branch.body):
         target = _target_by(mask, statement)
         if not isinstance(statement, (cst.Assign, cst.AugAssign)) or target is None or names(mask) & written:
             raise Refuse("the branch does more than write what its mask selects where the mask is true")
         lines.append(written_back(statement, target, _condition(target, hit, editor), editor))
-        values.append(statement.value)
+        writes.append(statement)
         written |= names(target.value)
     edits = (*editor.torch_import(branch), editor.replace(branch, editor.lines(editor.indent_of(branch), *lines)))
-    return FixPlan(edits, "unsafe", element_reason(*values), known=("zero_gradients",))
+    return FixPlan(edits, "unsafe", element_reason(writes, editor), known=("zero_gradients",))
 
 
 def _target_by(mask: cst.BaseExpression, statement: cst.CSTNode) -> cst.Subscript | None:
@@ -132,7 +159,9 @@ class _Copy(cst.CSTTransformer):
         self.place = place
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        return not node.deep_equals(self.place)
+        # How many dimensions it has does not change.
+        asks = node.attr.value == "ndim" and node.value.deep_equals(self.place)
+        return not asks and not node.deep_equals(self.place)
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node.deep_equals(self.place):
@@ -327,11 +356,19 @@ def _in_parentheses(node: cst.BaseExpression, text: str) -> str:
     return text if is_tight else f"({text})"
 
 
-def element_reason(*values: cst.BaseExpression) -> str:
-    """Why ``written_back`` keeps the results, and where gradients may become NaN."""
-    hazards = [called(c) for value in values for c in calls(value) if called(c) in HAZARDS]
-    nodes = [n for value in values for n in walk(value)]
-    hazards += ["division" for n in nodes if isinstance(n, cst.Divide)]
-    hazards += ["power" for n in nodes if isinstance(n, cst.BinaryOperation) and is_root(n)]
+def element_reason(statements: Iterable[cst.Assign | cst.AugAssign], editor: Editor) -> str:
+    """Why ``written_back`` keeps the results of ``statements``, and where gradients may become NaN."""
+    hazards: list[str] = []
+    for statement in statements:
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else statement.target
+        assert isinstance(target, cst.Subscript)
+        kept = _operands(statement.value, target, editor)
+        loose = [node for node in walk(statement.value) if node not in kept]
+        hazards += [called(n) for n in loose if isinstance(n, cst.Call) and called(n) in HAZARDS]
+        for node in loose:
+            if isinstance(node, cst.BinaryOperation) and divides(node):
+                hazards.append("power" if is_root(node) else "division")
+        if _divides(statement, editor) and not _may_ask_again(target):
+            hazards.append("division")
     text = "The value is computed for all elements and kept where the mask is true."
     return f"{text} `{hazards[0]}` outside the mask can make gradients NaN." if hazards else text
