@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.known_numbers import known_number
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called, calls, root, words
 from graphdoctor.fixes.analysis.try_blocks import unhandled
@@ -67,6 +68,9 @@ _RECURRENT = (
 def capture_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """Record the number as a symbol of the graph."""
     unhandled(hit.place, editor)
+    needs = known_number(editor)
+    if needs:
+        return Refusal(f"With `capture_scalar_outputs` compiling raises: `{needs}` has to know its number.")
     plan = _capture("capture_scalar_outputs", hit, editor)
     function = editor.function_of(hit.place)
     if isinstance(plan, Refusal) or function is None or not _reads_input(hit.place, function, editor):
