@@ -25,3 +25,12 @@ def test_a_message_names_lines_of_its_cell() -> None:
     shown = in_cells(finding, {"all": CELLS})
     assert (shown.location.path, shown.location.line) == ("one", 2)
     assert shown.message.endswith("cannot split its `for` loop at line 2")
+
+
+def test_a_text_names_the_cell_of_the_notebook_that_it_means() -> None:
+    others = Cells((Cell("a/nb.ipynb:cell 1", "x = 1"),))
+    notebooks = {"nb.ipynb": CELLS, "a/nb.ipynb": others}
+    line = CELLS.text.splitlines().index("x = 1") + 1
+    other = others.text.splitlines().index("x = 1") + 1
+    text = f"a/nb.ipynb:{other} and nb.ipynb:{line}, as in other.py:3"
+    assert in_cells(text, notebooks) == "a/nb.ipynb:cell 1:1 and one:2, as in other.py:3"
