@@ -74,6 +74,7 @@ class _Placing:
 
     def _finding(self, finding: Finding) -> Finding:
         cells = self.modules.get(finding.location.path)
+        finding = replace(finding, called_from=self.placed(finding.called_from))
         if cells is None:
             return replace(finding, fix=self.placed(finding.fix))
         cell, _ = cells.at(finding.location.line)
