@@ -44,8 +44,9 @@ def assert_no_graph_breaks(
 ) -> None:
     """``torch.compile(model)`` breaks at no more than ``max_breaks`` places on these arguments.
 
-    ``ignore`` holds patterns of modules (``transformers.*``), paths or graph-break ids; breaks that torch makes on
-    purpose are never counted. Raises AssertionError with all breaks. What the model itself raises comes through.
+    ``ignore`` holds patterns of modules (``transformers.*``), paths or graph-break ids; breaks in torch that
+    no change of the code removes are never counted. Raises AssertionError with all breaks. What the model itself raises
+    comes through.
     """
     __tracebackhide__ = True
     from graphdoctor.in_process import listing
@@ -53,7 +54,7 @@ def assert_no_graph_breaks(
     outcome = listing.compile_and_call(model, [(args, kwargs)])
     counted = listing.not_ignored(outcome.breaks, ignore)
     if len(counted) > max_breaks:
-        allowed = f" where {max_breaks} are allowed" if max_breaks else ""
+        allowed = f" where {_allowed(max_breaks)}" if max_breaks else ""
         ignored = len(outcome.breaks) - len(counted)
         besides = f" ({ignored} more ignored)" if ignored else ""
         breaks = _count(len(counted), "graph break")
@@ -87,7 +88,7 @@ def assert_max_recompiles(
         limit = ", and then Dynamo gave up: the recompile limit is reached" if found.at_limit else ""
         causes = "\n".join(f"    {cause}" for cause in found.causes)
         count = _count(found.count, "recompile")
-        raise AssertionError(f"{_name(model)}: {count} where {max_recompiles} are allowed{limit}:\n\n{causes}")
+        raise AssertionError(f"{_name(model)}: {count} where {_allowed(max_recompiles)}{limit}:\n\n{causes}")
 
 
 def _check_compiled(model: Callable[..., Any], outcome: Compiled) -> None:
@@ -112,6 +113,10 @@ _NOTHING = (
 
 def _name(model: Callable[..., Any]) -> str:
     return getattr(model, "__qualname__", None) or type(model).__qualname__
+
+
+def _allowed(number: int) -> str:
+    return f"{number} {'is' if number == 1 else 'are'} allowed"
 
 
 def _count(number: int, noun: str) -> str:

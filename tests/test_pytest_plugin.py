@@ -96,7 +96,7 @@ def test_failing_tests_list_breaks_with_lines_words_and_fixes(
     text = result.stdout.str()
     for expected in (
         "AssertionError: Net is not one graph, 2 graph breaks:",
-        "AssertionError: Net has 2 graph breaks where 1 are allowed:",
+        "AssertionError: Net has 2 graph breaks where 1 is allowed:",
         'print("forward")',
         "print() is a side effect that cannot be part of a graph",
         "fix: Select with torch.where",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from graphdoctor.breaks.measured_costs import with_lines
@@ -52,9 +51,15 @@ class _Placing:
 
     def _text(self, text: str) -> str:
         """``text`` with the locations in it, as ``notebook.ipynb:12``, as cells."""
-        for path, cells in self.modules.items():
-            text = re.sub(rf"{re.escape(path)}:(\d+)", partial(_place, cells), text)
-        return text
+        # A pattern for each of hundreds of notebooks would take longer than the scan.
+        named = sorted((path for path in self.modules if path in text), key=len, reverse=True)
+        if not named:
+            return text
+        return re.sub(rf"({'|'.join(map(re.escape, named))}):(\d+)", self._place, text)
+
+    def _place(self, match: re.Match[str]) -> str:
+        cell, number = self.modules[match[1]].at(int(match[2]))
+        return f"{cell.name}:{number}"
 
     def _location(self, place: Location) -> Location:
         cells = self.modules.get(place.path)
@@ -69,6 +74,7 @@ class _Placing:
 
     def _finding(self, finding: Finding) -> Finding:
         cells = self.modules.get(finding.location.path)
+        finding = replace(finding, called_from=self.placed(finding.called_from))
         if cells is None:
             return replace(finding, fix=self.placed(finding.fix))
         cell, _ = cells.at(finding.location.line)
@@ -95,11 +101,6 @@ class _Placing:
         # Lines in the verdict of a verification are lines that the fix changes.
         doubts = _LINES.sub(lambda match: _NUMBER.sub(lambda n: str(cells.at(int(n[0]))[1]), match[0]), fix.doubts)
         return replace(fix, edits=edits, diff="".join(diffs), detail=self._text(fix.detail), doubts=self._text(doubts))
-
-
-def _place(cells: Cells, match: re.Match[str]) -> str:
-    cell, number = cells.at(int(match[1]))
-    return f"{cell.name}:{number}"
 
 
 def cell_edits(edit: Edit, cells: Cells) -> Iterable[Edit]:

@@ -16,8 +16,10 @@ _KEYS = re.compile(r"DispatchKeySet\(([^)]*)\)")
 _TYPE = re.compile(r"expected type of '(?P<name>.+?)' to be a tensor type.*but found (?P<found>.+)")
 LOCAL = re.compile(r"L\['(\w+)'\]")
 _COMPARED = re.compile(r"(?P<left>.+?) (?P<operator>==|is not|is|!=|in|not in) (?P<right>.+)")
-_SIZE = re.compile(r"(?P<name>[^\s(]\S*?)\.(?:size\(\)|stride\(\))\[(?P<index>\d+)\]")
-_OFFSET = re.compile(r"(?P<name>[^\s(]\S*?)\.storage_offset\(\)")
+#: A tensor as guards name it: ``x``, ``L['x'][0]``, ``self.scale``, without the factors in front of it (``128*(x``).
+_NAME = r"(?P<name>[A-Za-z_]\w*(?:\.\w+|\[\S+?\])*?)"
+_SIZE = re.compile(_NAME + r"\.(?:size\(\)|stride\(\))\[(?P<index>\d+)\]")
+_OFFSET = re.compile(_NAME + r"\.storage_offset\(\)")
 #: Python's error where a guard reads an attribute that the present object lacks: the text names no expression.
 _HAS_NOT = re.compile(r"'(?P<type>\w+)' object has no attribute '(?P<attribute>\w+)'")
 #: Python's errors where a guard asks for something that is missing; the tuple is in most cases the shape of a tensor.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def concise(diagnosis: Diagnosis, look: Look = PLAIN) -> str:
     """``model.py:18:9: error GD101 [print-in-graph] message (safe fix)``: a line each, the verdict at the end."""
     shown = printable(diagnosis)
-    lines = [_line(f"{_path(finding)}:{_position(finding)}:", finding, look) for finding in listed(shown)]
+    lines = [_line(f"{_path(finding)}:{_position(finding)}:", finding, look) for finding in _of_this_scan(shown, look)]
     return _report(shown, [iter(lines)] if lines else [], look)
 
 
@@ -28,9 +28,15 @@ def grouped(diagnosis: Diagnosis, look: Look = PLAIN) -> str:
     """The same under the names of the files."""
     shown = printable(diagnosis)
     files: dict[str, list[Finding]] = {}
-    for finding in listed(shown):
+    for finding in _of_this_scan(shown, look):
         files.setdefault(_path(finding), []).append(finding)
     return _report(shown, [_file(path, found, look) for path, found in files.items()], look)
+
+
+def _of_this_scan(shown: Diagnosis, look: Look) -> list[Finding]:
+    """What gets a line: what the base had is counted, under "Against", and shown where all is asked for."""
+    known = shown.comparison.unchanged if shown.comparison and not look.verbose else ()
+    return [finding for finding in listed(shown) if finding.fingerprint not in known]
 
 
 def _report(shown: Diagnosis, groups: list[Iterator[str]], look: Look) -> str:

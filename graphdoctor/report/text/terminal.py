@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from graphdoctor.report.escaping import one_line, printable
@@ -20,10 +20,12 @@ from graphdoctor.report.text.paint import Paint, blocks, cut, hanging, item, wra
 from graphdoctor.report.wording import SEVERITIES
 
 if TYPE_CHECKING:
-    from graphdoctor.model.findings import Diagnosis, Finding, Summary
+    from graphdoctor.model.findings import Diagnosis, Finding, ScannedFile, Summary
 
 #: How the title above what the base had begins.
 _KNOWN = "Already in"
+#: From how many files on that have the same fault, as those that Ctrl-C left no time for, so many are named.
+_MANY_FILES, _SHOWN_FILES = 5, 3
 
 
 def render(diagnosis: Diagnosis, look: Look = PLAIN) -> str:
@@ -93,7 +95,7 @@ def _findings(shown: Diagnosis, look: Look) -> Iterator[Iterator[str]]:
     What the base had is not what was asked for: a line each, unless all is wanted.
     """
     show = Findings(look, ran=any(run.outcome == "ok" for run in shown.dynamic or ()))
-    for title, found in groupby(listed(shown), key=lambda finding: _title(finding, shown)):
+    for title, found in itertools.groupby(listed(shown), key=lambda finding: _title(finding, shown)):
         group = list(found)
         if title.startswith(_KNOWN) and not look.verbose:
             title = f"{title[:-1]} (--verbose has all of it):"
@@ -164,8 +166,17 @@ def files(shown: Diagnosis, look: Look) -> Iterator[str]:
     for title, found in groups.items():
         if found:
             yield Paint(look.color)(title, "bold")
-        for file in found:
-            yield from item(f"{file.path}: {file.reason or ''}", 2, look.width)
+        for reason, alike in itertools.groupby(sorted(found, key=_reason), key=_reason):
+            paths = [file.path for file in alike]
+            if len(paths) > _MANY_FILES and not look.verbose:
+                some = ", ".join(paths[:_SHOWN_FILES])
+                paths = [f"{some} and {len(paths) - _SHOWN_FILES:,} more"]
+            for path in paths:
+                yield from item(f"{path}: {reason}", 2, look.width)
+
+
+def _reason(file: ScannedFile) -> str:
+    return file.reason or ""
 
 
 def _advice(shown: Diagnosis, look: Look) -> Iterator[str]:

@@ -103,6 +103,22 @@ def test_texts_of_dynamo_and_python_become_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "name", "dimension"),
+    [
+        ("128*(x.size()[3] // 4)*(x.size()[2] // 4) <= 20480", "x", 3),
+        ("-L['x'][0].size()[1] + 4 <= 2", "x[0]", 1),
+        ("2*self.scale.size()[0] == 8", "self.scale", 0),
+        ("3*x['a-b'].stride()[0] < 2", "x['a-b']", 0),
+        ("8*x[y[0]].storage_offset() < 2", "x[y[0]]", None),
+    ],
+)
+def test_the_factors_of_a_size_are_not_part_of_its_name(text: str, name: str, dimension: int | None) -> None:
+    guard = read(f"0/0: {text}")
+    assert (guard.name, guard.dimension) == (name, dimension)
+    assert f" of {name} " in guard.words
+
+
+@pytest.mark.parametrize(
     ("expected", "actual", "kind", "words"),
     [
         (

@@ -42,6 +42,15 @@ def test_many_findings_take_a_line_each(many: Callable[[int], Diagnosis]) -> Non
     assert len(concise(many(300)).splitlines()) < listed + 20
 
 
+def test_what_the_base_had_gets_no_line(compared: Diagnosis) -> None:
+    assert compared.comparison is not None
+    new = {f.message for f in compared.findings if f.fingerprint in compared.comparison.new}
+    lines = concise(compared).split("\n\n")[0].splitlines()
+    assert len(lines) == len(new) and all(any(message in line for line in lines) for message in new)
+    everything = concise(compared, Look(verbose=True)).split("\n\n")[0].splitlines()
+    assert sorted(everything) == sorted(concise(replace(compared, comparison=None)).split("\n\n")[0].splitlines())
+
+
 def test_a_terminal_cuts_the_message_and_nothing_else_does(rich: Diagnosis) -> None:
     diagnosis = replace(rich, findings=(replace(rich.findings[0], fact="many words " * 30),))
     line = concise(diagnosis, Look(columns=80)).splitlines()[0]

@@ -355,3 +355,14 @@ def test_sizes_that_were_asked_for_and_that_eager_refuses_are_named(rich: Diagno
     for entry, named in ((asked, True), (replace(asked, automatic=True), False), (replace(asked, detail=""), False)):
         shown = terminal.render(replace(rich, dynamic=(replace(rich.dynamic[0], sweeps=(entry,)),)))
         assert ("  varied: x:1=8,9; size 9 raises RuntimeError in eager\n" in shown) is named
+
+
+def test_many_files_that_were_not_read_for_one_reason_take_one_line(rich: Diagnosis) -> None:
+    unread = tuple(ScannedFile(f"m{number}.py", 0, "failed", "was not read: interrupted") for number in range(2000))
+    other = ScannedFile("bad.py", 9, "failed", "syntax error in line 3")
+    lines = list(terminal.files(replace(rich, files=(*unread, other)), Look()))
+    assert lines[1:] == [
+        "  bad.py: syntax error in line 3",
+        "  m0.py, m1.py, m2.py and 1,997 more: was not read: interrupted",
+    ]
+    assert len(list(terminal.files(replace(rich, files=unread), Look(verbose=True)))) == 2001
