@@ -652,13 +652,15 @@ def f(x, kind="mean"):
 def check_truth(event: Truth) -> Hit | None:
     if not may_be_tensor(event.value) or in_assert(event) or only_raises(event):
         return None
+    one_mode = _only_in_one_mode(event)
     # A pattern is what compares; what it is compared with is named.
     tested = event.branch.subject if isinstance(event.branch, cst.Match) else event.node
     return Hit(
         event,
-        f"{_wording(event)} tensor data {code(event, tested)}",
+        f"{_wording(event)} tensor data {code(event, tested)}{', a flag in the other mode' if one_mode else ''}",
         _suggestion(event),
         "possible" if _short_circuited(event) or _maybe_flag(event) else certainty(event, event.value),
+        severity="warning" if one_mode else None,
         torch="<2.14" if event.by_key else "",
         consequence=consequence(event),
     )
@@ -798,9 +800,16 @@ def _maybe_flag(event: Truth) -> bool:
     Not where tensor data decide which path is taken: ``if dt > limit: accept = False``.
     """
     return any(
-        isinstance(o, PythonValue) or (isinstance(o, Const) and isinstance(o.value, bool) and not o.by_data)
+        isinstance(o, PythonValue) or (isinstance(o, Const) and isinstance(o.value, bool) and not o.chosen_by)
         for o in options(event.value)
     )
+
+
+def _only_in_one_mode(event: Truth) -> bool:
+    """True for a flag that is a tensor in one of the modes: after ``if self.training: skip = torch.rand([]) < p``,
+    ``if not skip:`` does not break in the other.
+    """
+    return any(isinstance(o, Const) and o.chosen_by == "mode" for o in options(event.value))
 
 
 def _short_circuited(event: Truth | Call) -> bool:

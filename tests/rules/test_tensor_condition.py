@@ -288,3 +288,53 @@ compiled = torch.compile(f)
         "`in` compares",
     ]
     assert splits(source, "f", torch.tensor([3.0, 1.0, 2.0]))
+
+
+DROPPED = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, flag: bool = False):
+        {made}
+        if not skip:
+            x = x + 1
+        return x
+
+
+net = Net().{mode}()
+
+
+def f(x):
+    return net(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "skip = False\n        if self.training:\n            skip = torch.rand([]) < 0.1",
+        "skip = False\n        if self.training and x.dim() > 1:\n            skip = torch.rand([]) < 0.1",
+        "skip = torch.rand([]) < 0.1 if self.training else False",
+        "skip = self.training and torch.rand([]) < 0.1",
+    ],
+)
+def test_a_flag_that_one_mode_makes_a_tensor_is_a_warning(tmp_path: Path, splits: Any, made: str) -> None:
+    import torch
+
+    x = torch.ones(2, 2)
+    assert splits(DROPPED.format(made=made, mode="train"), "f", x)
+    assert not splits(DROPPED.format(made=made, mode="eval"), "f", x)
+    file = tmp_path / "model.py"
+    file.write_text(DROPPED.format(made=made, mode="train"))
+    (finding,) = analyse([(file, "model.py")]).findings
+    assert (finding.rule, finding.severity) == ("GD201", "warning")
+    assert finding.fact.endswith("tensor data `skip`, a flag in the other mode")
+
+
+def test_a_flag_that_an_argument_makes_a_tensor_is_no_finding(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    made = "skip = False\n        if flag:\n            skip = torch.rand([]) < 0.1"
+    file.write_text(DROPPED.format(made=made, mode="train"))
+    assert not analyse([(file, "model.py")]).findings

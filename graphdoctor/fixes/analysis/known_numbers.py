@@ -1,8 +1,9 @@
 """Numbers of tensors that must be known when a graph is traced: where they are recorded, compiling raises.
 
-Measured on torch 2.13 with ``capture_scalar_outputs`` and the backend eager: a list, tuple, range or size that is indexed
-by a recorded number raises, as do ``x[0, n]`` of a tensor, ``random.Random(n)`` and ``items.pop(n)``. Without the setting
-the same code only breaks the graph. ``x[n]``, ``x[:n]`` and the items of a dict or ``nn.ModuleList`` take such a number.
+Measured on torch 2.13 with ``capture_scalar_outputs`` and the backend eager: a list, tuple, range or size that is
+indexed by a recorded number raises, as do ``x[0, n]`` of a tensor, ``random.Random(n)`` and ``items.pop(n)``. Without
+the setting the same code only breaks the graph. ``x[n]``, ``x[:n]`` and the items of a dict or ``nn.ModuleList`` take
+such a number.
 """
 
 from __future__ import annotations

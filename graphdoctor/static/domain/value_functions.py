@@ -12,6 +12,7 @@ import libcst as cst
 from graphdoctor.static.domain.values import (
     NONE,
     UNKNOWN,
+    ChosenBy,
     Class,
     Const,
     EnumNumber,
@@ -127,20 +128,20 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
     )
 
 
-def marked_by_data(flag: Value, other: Value) -> Value:
-    """``flag``, marked where tensor data chose between it, a flag or a number, and the tensor ``other``."""
+def marked(flag: Value, other: Value, chosen_by: ChosenBy) -> Value:
+    """``flag``, marked where it is a flag or a number, and ``chosen_by`` chose between it and the tensor ``other``."""
     plain = all(type(o) is Const and isinstance(o.value, (bool, int, float)) for o in options(flag))
     if not plain or not may_be_tensor(other):
         return flag
-    if not all(isinstance(o, Tensor) or (isinstance(o, Const) and o.by_data) for o in options(other)):
+    if not all(isinstance(o, Tensor) or (isinstance(o, Const) and o.chosen_by) for o in options(other)):
         return flag
-    return join(*[replace(option, by_data=True) for option in options(flag) if isinstance(option, Const)])
+    return join(*[replace(option, chosen_by=chosen_by) for option in options(flag) if isinstance(option, Const)])
 
 
-def join_arms(arms: Sequence[Value], by_data: bool) -> Value:
-    """The value of a choice between ``arms``, which tensor data makes if ``by_data``."""
-    if by_data and len(arms) == 2:
-        return join(marked_by_data(*arms), marked_by_data(arms[1], arms[0]))
+def join_arms(arms: Sequence[Value], chosen_by: ChosenBy) -> Value:
+    """The value of a choice between ``arms``, which tensor data or the mode make, or something else."""
+    if chosen_by and len(arms) == 2:
+        return join(marked(arms[0], arms[1], chosen_by), marked(arms[1], arms[0], chosen_by))
     return join(*arms)
 
 

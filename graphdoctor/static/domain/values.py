@@ -8,7 +8,7 @@ Unknown stays ``Unknown``, and rules are silent about it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphdoctor.static.domain.fast_frozen import frozen
 
@@ -52,16 +52,20 @@ class Tensor(Value):
     subclass: bool = False
 
 
+#: What decides a branch that sets a flag: nothing that matters here, data of a tensor, or ``self.training``.
+ChosenBy = Literal["", "data", "mode"]
+
+
 @frozen
 class Const(Value):
     """A Python constant whose value is known: None, bool, int, float, str, bytes, Ellipsis.
 
-    ``by_data`` is True for a flag or a number that one side of a branch on tensor data sets where the other side has a
-    tensor.
+    ``chosen_by`` says of a flag or a number that one side of a branch sets where the other side has a tensor what
+    decides the branch, if it is "data" of a tensor or the "mode", ``self.training``.
     """
 
     value: Any
-    by_data: bool = False
+    chosen_by: ChosenBy = ""
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))

@@ -11,9 +11,10 @@ import libcst as cst
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Define, Enter
 from graphdoctor.static.domain.frames import Names
-from graphdoctor.static.domain.value_functions import mark_assumed, marked_by_data, options
+from graphdoctor.static.domain.value_functions import mark_assumed, marked, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
+    ChosenBy,
     Class,
     Const,
     External,
@@ -98,8 +99,9 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if mode is not None and len(ends) == 1 and verdict is None:
         # One side left the function: the rest runs in the mode of the other.
         interpreter.frame.training = mode is goes_on
-    if by_data and len(ends) == 2:
-        _mark_flags(*ends)
+    chosen_by: ChosenBy = "data" if by_data else conditions.chosen_by_mode(node.test)
+    if len(ends) == 2 and chosen_by:
+        _mark_flags(ends[0], ends[1], chosen_by)
     interpreter.restore(merge(*ends))
     if verdict is not False:
         first_call.note_filled(interpreter, node)
@@ -161,16 +163,16 @@ def _forget_narrowing(interpreter: Interpreter, name: str, before: Value) -> Non
         names[name] = before
 
 
-def _mark_flags(one: Names, other: Names) -> None:
-    """Mark flags and numbers that stand for tensor data: one side of a branch on a tensor sets the flag where the other
-    has a tensor.
+def _mark_flags(one: Names, other: Names, chosen_by: ChosenBy) -> None:
+    """Mark flags and numbers that stand for tensor data: one side of a branch on a tensor, or on the mode, sets the
+    flag where the other has a tensor.
 
     ``if dt > limit: accept = False``: the data decides which side is taken, so either may be traced.
     """
     for flags, tensors in ((one, other), (other, one)):
         for name, flag in flags.items():
             if type(flag) in (Const, OneOf) and name in tensors:
-                flags[name] = marked_by_data(flag, tensors[name])
+                flags[name] = marked(flag, tensors[name], chosen_by)
 
 
 def _ends(*blocks: cst.BaseSuite | None) -> bool:

@@ -13,6 +13,7 @@ from graphdoctor.static.domain.instance_checks import fits, rarely_fits
 from graphdoctor.static.domain.value_functions import has_name, is_tensor, join, narrowed_to, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
+    ChosenBy,
     Const,
     External,
     Function,
@@ -187,6 +188,13 @@ def asked_mode(test: cst.BaseExpression) -> bool | None:
         return None if mode is None else not mode
     is_mode = type(test) is cst.Attribute and test.attr.value == "training" and dotted(test) == "self.training"
     return True if is_mode else None
+
+
+def chosen_by_mode(test: cst.BaseExpression) -> ChosenBy:
+    """ "mode" where ``test`` is ``self.training`` or its opposite, alone or beside other conditions, else ""."""
+    if type(test) is cst.BooleanOperation:
+        return chosen_by_mode(test.left) or chosen_by_mode(test.right)
+    return "" if asked_mode(test) is None else "mode"
 
 
 def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:

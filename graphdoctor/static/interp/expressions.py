@@ -20,6 +20,7 @@ from graphdoctor.static.domain.value_functions import (
     is_sure_tensor,
     join,
     join_arms,
+    marked,
     may_be_drawn,
     may_be_tensor,
     narrowed_to,
@@ -262,7 +263,12 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
         conditions.narrow(interpreter, node.left, positive=is_and)
         right = evaluate(interpreter, node.right)
     interpreter.restore(before)
-    return right if verdict is is_and else join(*_decisive(left, is_and), right)
+    if verdict is is_and:
+        return right
+    decisive = _decisive(left, is_and)
+    if decisive and conditions.chosen_by_mode(node.left):
+        return join(marked(join(*decisive), right, "mode"), right)
+    return join(*decisive, right)
 
 
 def _decisive(left: Value, is_and: bool) -> list[Value]:
@@ -287,7 +293,7 @@ def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
                 conditions.narrow(interpreter, node.test, positive)
                 arms.append(evaluate(interpreter, arm))
             interpreter.restore(dict(before))
-    return join_arms(arms, by_data)
+    return join_arms(arms, "data" if by_data else conditions.chosen_by_mode(node.test))
 
 
 def _unary(interpreter: Interpreter, node: cst.UnaryOperation) -> Value:

@@ -86,7 +86,7 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
         return _compare_objects(interpreter, node, name, a, b)
     if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
         found = ordered(name, a.value, b.value)
-        return Const(found.value, by_data=a.by_data or b.by_data) if type(found) is Const else found
+        return Const(found.value, chosen_by=a.chosen_by or b.chosen_by) if type(found) is Const else found
     if name in ("Equal", "NotEqual") and (devices.is_rare(a, (b,)) or devices.is_rare(b, (a,))):
         return PythonValue("bool", sample=int(name == "NotEqual"))
     newer = torch_versions.compared(name, a, b)
