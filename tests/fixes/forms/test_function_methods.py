@@ -1,0 +1,108 @@
+"""A ``torch.autograd.Function`` as Dynamo traces it: no class methods, no tensor twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+SOURCE = """\
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @classmethod
+    def forward(cls, ctx, x, factor=2.0):
+        ctx.factor = factor
+        return x * factor
+
+    @classmethod
+    def backward(
+        cls,
+        ctx,
+        grad,
+    ):
+        return grad * ctx.factor, None
+
+
+def f(x):
+    return Scale.apply(x).sum()
+
+
+def graphdoctor_target():
+    return f, (torch.ones(3, requires_grad=True),)
+"""
+
+STATIC = """\
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor=2.0):
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(
+        ctx,
+        grad,
+    ):
+        return grad * ctx.factor, None
+"""
+
+
+def test_class_methods_that_do_not_read_the_class_become_static(fixed: Any, runner: Any) -> None:
+    import torch
+
+    made = fixed(SOURCE)
+    assert STATIC in made.text
+    assert made.safety("GD501") == "safe"
+    x = torch.ones(3, requires_grad=True)
+    assert runner.compiled(SOURCE, x).breaks > 0
+    result = runner.compiled(made.text, x, fullgraph=True)
+    assert (result.breaks, result.graphs) == (0, 1)
+    for value in (result.value, runner.eager(made.text, x), runner.eager(SOURCE, x)):
+        x.grad = None
+        value.backward()
+        assert value.item() == 6 and x.grad.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("return x * factor", "return cls.run(x, factor)", "`forward` reads the class"),
+        ("return x * factor", "return super().forward(ctx, x)", "`forward` reads the class"),
+        ("    @classmethod\n    def b", "    @once\n    @classmethod\n    def b", "`backward` has other decorators"),
+        ("import torch\n", "import torch\n\nstaticmethod = print\n", "The name staticmethod may stand"),
+    ],
+)
+def test_other_class_methods_stay(fixed: Any, before: str, after: str, reason: str) -> None:
+    source = SOURCE.replace(before, after, 1)
+    assert source != SOURCE
+    made = fixed(source, unsafe=True)
+    assert made.text == source
+    assert any(f.fix is not None and f.fix.reason.startswith(reason) for f in made.findings)
+
+
+def test_the_refusal_for_a_rule_of_forward_mode_speaks_of_it(fixed: Any) -> None:
+    source = SOURCE.replace("classmethod", "staticmethod").replace("(cls, ", "(").replace("        cls,\n", "")
+    source = source.replace(
+        "    @static", "    @staticmethod\n    def jvp(ctx, x, f):\n        return x\n\n    @static", 1
+    )
+    reasons = [f.fix.reason for f in fixed(source, unsafe=True).findings if f.rule == "GD501" and f.fix is not None]
+    assert [reason.startswith("Whether forward-mode derivatives") for reason in reasons] == [True]
+
+
+def test_a_tensor_that_is_given_twice_is_copied(fixed: Any, runner: Any) -> None:
+    import torch
+
+    source = SOURCE.replace("classmethod", "staticmethod").replace("(cls, ", "(").replace("        cls,\n", "")
+    source = source.replace("    return Scale.apply(x).sum()", "    y = x * 3\n    return Scale.apply(y, y).sum()")
+    source = source.replace("return grad * ctx.factor, None", "return grad * ctx.factor, grad * 2")
+    made = fixed(source, unsafe=True)
+    assert "Scale.apply(y, y.clone())" in made.text
+    assert made.safety("GD501") == "unsafe"
+    x = torch.ones(3, requires_grad=True)
+    result = runner.compiled(made.text, x, fullgraph=True)
+    for value in (result.value, runner.eager(made.text, x), runner.eager(source, x)):
+        x.grad = None
+        value.backward()
+        assert value.item() == 27 and x.grad.tolist() == [15, 15, 15]
