@@ -157,7 +157,7 @@ def detached(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("The tensor is no name of the function, so other code may read its flag.")
     name = place.value.value
     reason = "Values and memory are the same; the tensor that the caller has keeps its own flag."
-    return FixPlan((editor.replace(statement, f"{name} = {name}.detach()"),), "unsafe", reason)
+    return FixPlan((editor.replace(statement, f"{name} = {name}.detach()"),), "unsafe", reason, known=("flag",))
 
 
 def identity(hit: Hit, editor: Editor) -> FixPlan | Refusal:
