@@ -81,6 +81,10 @@ class Flat:
         self.is_lossy = False
         self._lines: list[str] = []
         self._bound: set[str] = set()
+        #: The comments in the branch that are written nowhere yet, and their lines.
+        self._comments = [(place.line, text) for place, text in editor.module.comments(branch)]
+        #: Branches inside a side that Python decides.
+        self._python: set[cst.If] = set()
         self._names = 0
         #: What each side ends with, a value for the same list or the same entry of a dict, and how one gets there.
         self._ends, self._store = same_end(self.first, editor)
@@ -88,7 +92,7 @@ class Flat:
 
     def edit(self, *following: cst.BaseStatement) -> Edit:
         """The edit that puts the lines in place of the branch, and of the statements ``following`` it."""
-        comments = [text for _, text in self.editor.module.comments(self.branch)]
+        comments = [text for _, text in self._comments]
         for line in following:
             above = line.leading_lines if isinstance(line, (cst.SimpleStatementLine, cst.BaseCompoundStatement)) else ()
             comments += [empty.comment.value for empty in above if empty.comment is not None]
@@ -182,6 +186,7 @@ class Flat:
         if under is None:
             raise Refuse(f"it is not clear which part of `{self.editor.code(node.test)}` is tensor data")
         branch_arms.check_calls(node.test, self.editor)
+        self._python.add(node)
         self._add(depth, f"if {self.editor.code(node.test)}:")
         before = set(self._bound)
         self._block(node.body, replace(under, depth=depth + 1))
@@ -190,6 +195,15 @@ class Flat:
             self._add(depth, "else:")
             self._else(node.orelse, replace(under, depth=depth + 1))
             self._bound = before
+
+    def _outside_python(self, block: cst.BaseSuite) -> cst.BaseSuite:
+        """The block around ``block`` that no branch of Python inside a side decides."""
+        outer = self.editor.parent(block)
+        while isinstance(outer, (cst.Else, cst.If)) and (isinstance(outer, cst.Else) or outer in self._python):
+            outer = self.editor.parent(outer)
+            if isinstance(outer, cst.BaseSuite):
+                return self._outside_python(outer)
+        return block
 
     def _known(self, test: cst.BaseExpression, under: Under | None) -> Condition | None:
         """The test in its parts; None where a test inside a side is not known to be tensor data."""
@@ -202,12 +216,13 @@ class Flat:
     def _block(self, block: cst.BaseSuite, under: Under) -> None:
         before = len(self._lines)
         self.statements(branch_arms.statements(block), block, under)
-        if len(self._lines) == before:
+        if all(line.lstrip().startswith("#") for line in self._lines[before:]):
             self._add(under.depth, "pass")
 
     def statements(self, small: Iterable[cst.CSTNode], block: cst.BaseSuite, under: Under) -> None:
         """Lines for the statements ``small`` of ``block``."""
         for statement in small:
+            self._comment(statement, under)
             if isinstance(statement, cst.If):
                 if not self._stays_eager(statement, under):
                     self.branch_off(statement, under, under.depth)
@@ -219,6 +234,15 @@ class Flat:
             elif not isinstance(statement, cst.Pass) and not self._written(statement, under):
                 for target, value in assignments(statement, self.editor):
                     self._assign(target, value, block, under)
+
+    def _comment(self, statement: cst.CSTNode, under: Under) -> None:
+        """The comments above and beside ``statement``, but not those of the branch that it stands in."""
+        place, begin = self.editor.location(statement), self.editor.location(self.branch).line
+        last = place.line if isinstance(statement, cst.If) else place.end_line
+        for line, text in [*self._comments]:
+            if begin < line <= last and begin < place.line:
+                self._comments.remove((line, text))
+                self._add(under.depth, text)
 
     def _stays_eager(self, statement: cst.If, under: Under) -> bool:
         """Calls under ``if not torch.compiler.is_compiling():`` stay as they are, under the condition too."""
@@ -326,9 +350,10 @@ class Flat:
             self.risks.append(f"`{name}` keeps the result, with what its gradient needs, beyond this call")
         code = self.computed(value, under)
         is_first = self._is_new(name) or self._is_given_anew(name, block)
-        if is_first and not branch_arms.is_helper(name, block, self.editor) and not self._in_each_side(name, block):
+        is_helper = branch_arms.is_helper(name, self._outside_python(block), self.editor)
+        if is_first and not is_helper and not self._in_each_side(name, block):
             raise Refuse(f"`{name}` is not assigned before the branch")
-        plain = is_first or branch_arms.is_helper(name, block, self.editor)
+        plain = is_first or is_helper
         if not plain:
             branch_arms.check_size(value, self.editor)
             branch_arms.check_part(value, target, self.editor)

@@ -9,10 +9,12 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions
 from graphdoctor.fixes.branches.branch import branch_of
-from graphdoctor.fixes.branches.loop_steps import Appended, Step, check_unchanged, is_flag, keep, steps_in
+from graphdoctor.fixes.branches.loop_steps import Appended, Step, check_unchanged, is_check, is_flag, keep, steps_in
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.model.findings import Known
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import find
 
 ALL_ROUNDS = (
     "Every round runs, and its results are dropped where they did not count: no time is saved, what only such a round "
@@ -50,7 +52,8 @@ def skip_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
         both = [editor.code(outer.test), condition.python]
         condition = replace(condition, python=" and ".join(part for part in both if part))
     at = list(block.body).index(outer or branch)
-    steps, appended = steps_in(list(block.body[at + 1 :]), loop, editor)
+    later = list(block.body[at + 1 :])
+    steps, appended = steps_in(later, loop, editor, checked=True)
     if not steps and not appended:
         raise Refuse("nothing that the loop computes is kept")
     skipped = editor.fresh("skipped")
@@ -58,7 +61,13 @@ def skip_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
     value = f"{condition.tensor} if {inside} else None" if inside else condition.tensor
     marked = editor.replace(branch, editor.statement(editor.indent_of(branch), f"{skipped} = ", value))
     edits = (marked, *(keep(step, skipped, condition.python, editor) for step in steps))
-    plan = FixPlan((*editor.torch_import(loop), *edits), "unsafe", ALL_ROUNDS, known=("zero_gradients",))
+    checks = [node for line in later for node in find(line, cst.If) if is_check(node)]
+    reason = ALL_ROUNDS
+    known: tuple[Known, ...] = ("zero_gradients",)
+    if checks:
+        number = editor.location(checks[0]).line
+        reason, known = f"{ALL_ROUNDS} The check in line {number} is made in all, too.", (*known, "checks")
+    plan = FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason, known=known)
     return Rounds(plan, loop, steps, appended, skipped, condition.python)
 
 

@@ -39,6 +39,10 @@ FORMS = {
     "list": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() < 1:\n        continue\n"
             "    part = (x[:, c] * m).sum()\n    parts.append(part)\nif len(parts) == 0:\n    return x.sum() * 0.0\n"
             "return torch.stack(parts).mean()",
+    "check in a round": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() == 0:\n        continue\n"
+                        "    if x.ndim == 1:\n        if len(y) > 9:\n            raise ValueError('too long')\n        part = x\n    else:\n"
+                        "        part = x[:, c]\n    parts.append(torch.dot(part, m))\nif not parts:\n    return x.sum()\n"
+                        "return torch.stack(parts).mean()",
     "list of rows": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() == 0:\n        continue\n"
                     "    parts.append(m @ x)\nif not parts:\n    return x[0] * 0.0\nreturn torch.stack(parts, dim=0).mean(dim=0)",
     "sum of a list": "parts = []\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
@@ -147,6 +151,8 @@ REFUSED = {
                       "Line 11 of the loop does more than assign a name."),
     "list of a branch": (f"parts = []\n{LOOP}    if x.ndim == 2:\n        parts.append(x[c])\nreturn sum(parts)",
                          "Line 12 of the loop does more than assign a name."),
+    "check of a call": (f"{LOOP}    if not y.is_contiguous():\n        raise ValueError('no')\n    x = x * 2\nreturn x",
+                        "Line 10 of the loop does more than assign a name."),
     "part of a list": (f"parts = [x, x, x, x]\n{LOOP}    parts[c] = x * 2\nreturn sum(parts)",
                        "Line 11 of the loop does more than assign a name."),
     "variable of the loop": ("for t in range(3):\n    x = x * 0.5\n    if x.max() < 0.3:\n        break\nreturn x * t",
@@ -163,3 +169,10 @@ def test_what_is_said_where_nothing_fits(tmp_path: Path, name: str) -> None:
     file.write_text(program(body))
     fixes = [finding.fix for finding in engine.analyse([(file, file.name)]).findings]
     assert [fix.reason for fix in fixes if fix is not None and fix.safety == "manual"] == [sentence]
+
+
+def test_a_check_that_more_rounds_make_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(program(FORMS["check in a round"]))
+    (fix,) = {f.fix for f in engine.analyse([(file, file.name)]).findings if f.rule == "GD201"}
+    assert fix is not None and "The check in line 12 is made in all, too." in fix.reason and "checks" in fix.known

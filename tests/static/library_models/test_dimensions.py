@@ -59,6 +59,8 @@ torch = pytest.importorskip("torch")
         ("torch.stack([x, x[:1].expand_as(x)])", False),
         ("x[0, 0].mm(x[0, 1].t())", True),
         ("x[0].bmm(x[1].transpose(1, 2))", True),
+        ("x[0, 0, 0].dot(x[0, 0, 1])", True),
+        ("torch.dot(x[0, 0, 0], x[0, 0, 1])", True),
         ("torch.cdist(x, x)", True),
         ("x[0, 0, 0].expand(b, n, 5)", True),
         ("x[0].eq(x)", True),

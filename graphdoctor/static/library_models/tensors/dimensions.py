@@ -24,8 +24,8 @@ BROADCAST = torch_tables.words(
     "eq ne lt le gt ge add sub mul div maximum minimum logical_and logical_or logical_xor where"
 )
 
-#: Products of matrices, and of batches of them.
-_PRODUCTS = {"mm": 2, "addmm": 2, "outer": 2, "bmm": 3, "baddbmm": 3}
+#: Products of vectors, of matrices, and of batches of them.
+_PRODUCTS = {"dot": 0, "vdot": 0, "mm": 2, "addmm": 2, "outer": 2, "bmm": 3, "baddbmm": 3}
 
 #: Reductions whose first argument after the tensor is one dimension or several.
 _ALONG = torch_tables.words("sum mean prod max min median amax amin any all argmax argmin logsumexp nansum nanmean")
