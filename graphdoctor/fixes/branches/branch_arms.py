@@ -105,6 +105,17 @@ def is_helper(name: str, block: cst.BaseSuite, editor: Editor) -> bool:
     return function is not None and "." not in name and all(n in inside for n in editor.mentions(function, name))
 
 
+def outside(block: cst.BaseSuite, python: Collection[cst.CSTNode], editor: Editor) -> cst.BaseSuite:
+    """The block around ``block`` that none of the branches ``python`` decides."""
+    outer = editor.parent(block)
+    while isinstance(outer, cst.Else) or outer in python:
+        assert outer is not None
+        outer = editor.parent(outer)
+        if isinstance(outer, cst.BaseSuite):
+            return outside(outer, python, editor)
+    return block
+
+
 def returned_value(block: cst.BaseSuite) -> cst.BaseExpression:
     """What a block returns. Raises Refuse where it does more than return."""
     body = list(statements(block))

@@ -23,7 +23,7 @@ from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch_arms import Under
 from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
 from graphdoctor.fixes.branches.match_cases import as_branches
-from graphdoctor.fixes.branches.output_blocks import left_out, output_call
+from graphdoctor.fixes.branches.output_blocks import guard_above, left_out, output_call
 from graphdoctor.fixes.branches.same_end import one_name, read_in, rest_of_round, same_end, sides, with_rest
 from graphdoctor.fixes.branches.stores import (
     assignments,
@@ -33,6 +33,7 @@ from graphdoctor.fixes.branches.stores import (
     stored_value,
     swapped_names,
 )
+from graphdoctor.fixes.core.comments import Comments
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.guards import EAGER_ONLY
@@ -81,8 +82,7 @@ class Flat:
         self.is_lossy = False
         self._lines: list[str] = []
         self._bound: set[str] = set()
-        #: The comments in the branch that are written nowhere yet, and their lines.
-        self._comments = [(place.line, text) for place, text in editor.module.comments(branch)]
+        self._comments = Comments(branch, editor)
         #: Branches inside a side that Python decides.
         self._python: set[cst.If] = set()
         self._names = 0
@@ -92,7 +92,7 @@ class Flat:
 
     def edit(self, *following: cst.BaseStatement) -> Edit:
         """The edit that puts the lines in place of the branch, and of the statements ``following`` it."""
-        comments = [text for _, text in self._comments]
+        comments = self._comments.left()
         for line in following:
             above = line.leading_lines if isinstance(line, (cst.SimpleStatementLine, cst.BaseCompoundStatement)) else ()
             comments += [empty.comment.value for empty in above if empty.comment is not None]
@@ -196,15 +196,6 @@ class Flat:
             self._else(node.orelse, replace(under, depth=depth + 1))
             self._bound = before
 
-    def _outside_python(self, block: cst.BaseSuite) -> cst.BaseSuite:
-        """The block around ``block`` that no branch of Python inside a side decides."""
-        outer = self.editor.parent(block)
-        while isinstance(outer, (cst.Else, cst.If)) and (isinstance(outer, cst.Else) or outer in self._python):
-            outer = self.editor.parent(outer)
-            if isinstance(outer, cst.BaseSuite):
-                return self._outside_python(outer)
-        return block
-
     def _known(self, test: cst.BaseExpression, under: Under | None) -> Condition | None:
         """The test in its parts; None where a test inside a side is not known to be tensor data."""
         if under is not None:
@@ -222,7 +213,8 @@ class Flat:
     def statements(self, small: Iterable[cst.CSTNode], block: cst.BaseSuite, under: Under) -> None:
         """Lines for the statements ``small`` of ``block``."""
         for statement in small:
-            self._comment(statement, under)
+            for comment in self._comments.take(statement):
+                self._add(under.depth, comment)
             if isinstance(statement, cst.If):
                 if not self._stays_eager(statement, under):
                     self.branch_off(statement, under, under.depth)
@@ -234,15 +226,6 @@ class Flat:
             elif not isinstance(statement, cst.Pass) and not self._written(statement, under):
                 for target, value in assignments(statement, self.editor):
                     self._assign(target, value, block, under)
-
-    def _comment(self, statement: cst.CSTNode, under: Under) -> None:
-        """The comments above and beside ``statement``, but not those of the branch that it stands in."""
-        place, begin = self.editor.location(statement), self.editor.location(self.branch).line
-        last = place.line if isinstance(statement, cst.If) else place.end_line
-        for line, text in [*self._comments]:
-            if begin < line <= last and begin < place.line:
-                self._comments.remove((line, text))
-                self._add(under.depth, text)
 
     def _stays_eager(self, statement: cst.If, under: Under) -> bool:
         """Calls under ``if not torch.compiler.is_compiling():`` stay as they are, under the condition too."""
@@ -326,17 +309,9 @@ class Flat:
 
     def _guarded(self, code: str, under: Under) -> None:
         guard = f"if {EAGER_ONLY} and {under.as_test}:"
-        if self._last_guard() != "\t" * under.depth + guard:
+        if guard_above(self._lines) != "\t" * under.depth + guard:
             self._add(under.depth, guard)
         self._add(under.depth + 1, code)
-
-    def _last_guard(self) -> str:
-        """The guard above the last line, if that line stands under one."""
-        if not self._lines:
-            return ""
-        depth = len(self._lines[-1]) - len(self._lines[-1].lstrip("\t"))
-        above = (line for line in reversed(self._lines) if not line.startswith("\t" * depth))
-        return next(above, "") if depth else ""
 
     def _assign(
         self, target: cst.BaseExpression, value: cst.BaseExpression, block: cst.BaseSuite, under: Under
@@ -350,7 +325,7 @@ class Flat:
             self.risks.append(f"`{name}` keeps the result, with what its gradient needs, beyond this call")
         code = self.computed(value, under)
         is_first = self._is_new(name) or self._is_given_anew(name, block)
-        is_helper = branch_arms.is_helper(name, self._outside_python(block), self.editor)
+        is_helper = branch_arms.is_helper(name, branch_arms.outside(block, self._python, self.editor), self.editor)
         if is_first and not is_helper and not self._in_each_side(name, block):
             raise Refuse(f"`{name}` is not assigned before the branch")
         plain = is_first or is_helper

@@ -249,14 +249,16 @@ def is_check(branch: cst.If) -> bool:
     small = raised.body if isinstance(raised, cst.SimpleStatementLine) else ()
     if branch.orelse is not None or len(branch.body.body) > 1 or [type(each) for each in small] != [cst.Raise]:
         return False
-    return is_flag(cst.ensure_type(branch.test.visit(_WithoutLengths()), cst.BaseExpression))
+    test = branch.test.visit(_WithoutLengths())
+    return isinstance(test, cst.BaseExpression) and is_flag(test)
 
 
 class _WithoutLengths(cst.CSTTransformer):
     """``len(x)`` becomes ``x``."""
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        return updated_node.args[0].value if called(updated_node) == "len" and updated_node.args else updated_node
+        is_length = called(original_node) == "len" and len(updated_node.args) == 1
+        return updated_node.args[0].value if is_length else updated_node
 
 
 def check_unchanged(flag: cst.BaseExpression, loop: cst.For) -> None:
