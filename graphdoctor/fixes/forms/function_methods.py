@@ -19,7 +19,7 @@ METHODS = ("forward", "backward", "setup_context")
 _REASON = "The methods do not read `cls`, and are called in the same way."
 
 
-def static_methods(function: Class, editor: Editor) -> FixPlan | Refusal:
+def static_methods(function: Class, editor: Editor) -> FixPlan:
     """The class methods of ``function``, an ``autograd.Function`` of this file. Raises Refuse where it does not fit."""
     found = (function.info.lookup(name) for name in METHODS)
     methods = [each.info for each in found if isinstance(each, Function) and "classmethod" in each.info.markers]
@@ -28,7 +28,7 @@ def static_methods(function: Class, editor: Editor) -> FixPlan | Refusal:
         if method.module.source.path != editor.module.path or not isinstance(method.node, cst.FunctionDef):
             raise Refuse(f"`{method.name}` stands in another file: write `@staticmethod` there, without `cls`")
         edits += _static(cst.ensure_type(editor.module.of(method.node), cst.FunctionDef), editor)
-    return FixPlan(tuple(edits), "safe", _REASON) if edits else Refusal("The methods are no class methods.")
+    return FixPlan(tuple(edits), "safe", _REASON)
 
 
 def give_once(call: cst.Call, editor: Editor) -> FixPlan | Refusal:
