@@ -29,6 +29,7 @@ from graphdoctor.fixes.branches.stores import (
     assignments,
     counts_in_python,
     in_place_value,
+    is_own_store,
     one_place,
     stored_value,
     swapped_names,
@@ -83,7 +84,6 @@ class Flat:
         self._lines: list[str] = []
         self._bound: set[str] = set()
         self._comments = Comments(branch, editor)
-        #: Branches inside a side that Python decides.
         self._python: set[cst.If] = set()
         self._names = 0
         #: What each side ends with, a value for the same list or the same entry of a dict, and how one gets there.
@@ -223,6 +223,8 @@ class Flat:
             elif isinstance(statement, cst.Expr):
                 if not self._in_place(statement, under):
                     self._effect(statement, under)
+            elif is_own_store(statement, branch_arms.outside(block, self._python, self.editor), self.editor):
+                self._add(under.depth, self.editor.code(statement))
             elif not isinstance(statement, cst.Pass) and not self._written(statement, under):
                 for target, value in assignments(statement, self.editor):
                     self._assign(target, value, block, under)
@@ -325,7 +327,7 @@ class Flat:
             self.risks.append(f"`{name}` keeps the result, with what its gradient needs, beyond this call")
         code = self.computed(value, under)
         is_first = self._is_new(name) or self._is_given_anew(name, block)
-        is_helper = branch_arms.is_helper(name, branch_arms.outside(block, self._python, self.editor), self.editor)
+        is_helper = branch_arms.is_local(name, branch_arms.outside(block, self._python, self.editor), self.editor)
         if is_first and not is_helper and not self._in_each_side(name, block):
             raise Refuse(f"`{name}` is not assigned before the branch")
         plain = is_first or is_helper

@@ -33,6 +33,10 @@ REWRITTEN = {
         "y = x\nif x.sum() > 0:\n    if flag:\n        z = x * 2\n    elif x.ndim > 3:\n        z = x\n    else:\n        z = x - 1\n"
         "    y = z + 1\n    y[0] = z[1]\nreturn y"
     ),
+    "a new tensor of a side, and a name of another block": (
+        "y = x * 2\nif x.sum() > 0:\n    part = x.clone()\n    if flag:\n        part[x > 0.5] = 3.0\n    part[0] = x.max()\n"
+        "    y = y + part\nif flag:\n    part = y * 2\n    y = y + part\nreturn y"
+    ),
     "an elif with output": (
         "if x.sum() > 5:\n    y = x\nelif x.sum() > 0:\n    print('small')\n    y = x * 2\nelse:\n    y = -x\nreturn y"
     ),
@@ -116,6 +120,27 @@ def test_losses_of_rows_of_which_some_select_nothing(make: Any, fixed: Any, runn
     for values in found:
         values.sum().backward()
     torch.testing.assert_close(given[1].grad, given[0].grad)
+
+
+@pytest.mark.parametrize(
+    ("made", "between", "written"),
+    [
+        ("x.clone()", "", "part[0] = x.max()"),
+        # What shares memory with the rest, or was read before, is written under the condition.
+        ("y[:2]", "", "part[0] = torch.where(condition, x.max(), part[0])"),
+        ("x.clone()", "    y = part\n", "part[0] = torch.where(condition, x.max(), part[0])"),
+    ],
+)
+def test_a_new_tensor_of_a_side_is_written_in_each_call(make: Any, made: str, between: str, written: str) -> None:
+    body = f"y = x * 2\nif x.sum() > 0:\n    part = {made}\n{between}    part[0] = x.max()\n    y = y + part\nreturn y"
+    after = make(source_of(body), cst.If).after(flatten_branch)
+    assert f"    {written}\n" in after
+
+
+def test_a_name_that_other_code_reads_is_no_helper(make: Any) -> None:
+    body = "y = x\nif x.sum() > 0:\n    z = x * 2\n    y = z + 1\nif flag:\n    y = y + z\nreturn y"
+    with pytest.raises(Refuse, match="`z` is not assigned before the branch"):
+        make(source_of(body), cst.If).run(flatten_branch)
 
 
 def test_comments_of_a_side_stay_at_their_lines(make: Any) -> None:
