@@ -34,7 +34,7 @@ from graphdoctor.fixes.forms.old_forms import constant_without_gradient, detache
 from graphdoctor.fixes.forms.own_checkpoint import library_checkpoint
 from graphdoctor.fixes.python.capture import trace_gradients
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
-from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.value_functions import may_be_tensor, options, tensor_of
 from graphdoctor.static.domain.values import Class, Const, Function, Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.usage.events import dotted
@@ -918,6 +918,15 @@ def check_setattr(event: SetAttr) -> Hit | None:
             consequence=consequence(event),
         )
     if event.name == "data" and _is_computed(event.receiver) and _is_made_here(event):
+        array = tensor_of(event.receiver)
+        if array is not None and array.numpy:
+            return Hit(
+                event,
+                f"{code(event)} is assigned, which is the memory of an array",
+                "write into the array with `array[...] = values`, or give the name a new one",
+                certainty(event, event.receiver),
+                consequence=consequence(event),
+            )
         return _hit(event, "assign the tensor to the name, or write into it with `copy_`", event.receiver)
     return None
 

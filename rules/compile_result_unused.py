@@ -257,7 +257,7 @@ def _dropped(event: Compile) -> str:
         return ""
     # In another loop it is read in the next round by what stands before the statement.
     again = next((loop for loop in loops if loop not in binding), None)
-    place = source.location(statement if again is None else again)
+    place = source.location(event.node if again is None else again)
     since = (place.end_line, place.end_column) if again is None else (place.line, place.column)
     return "" if any(at is None or at >= since for at in _reads(source, scope, name)) else name
 

@@ -1,7 +1,8 @@
 """A mode, a backend or an argument that torch.compile does not know.
 
 What: A string as `mode` or `backend` of `torch.compile`, `model.compile`, Accelerate's `TorchDynamoPlugin` or the
-`dynamo_backend` of its `Accelerator`, or a keyword argument of `torch.compile`, that no supported torch has.
+`dynamo_backend` of its `Accelerator`, or a keyword argument of `torch.compile`, that no supported torch has. Also a
+second argument of `torch.compile` without its name: `torch.compile(model, "max-autotune")`.
 
 Why: It raises: RuntimeError for a mode, InvalidBackend for a backend, TypeError for an argument. Backends may be
 registered by other packages, so of backends only removed ones (`aot_nvfuser`, `nvfuser`, `ofi`, ...) and names that
@@ -13,6 +14,8 @@ Fix: Use the name that the message shows. What replaced `aot_nvfuser` is the def
 from __future__ import annotations
 
 import difflib
+
+import libcst as cst
 
 from graphdoctor.config.suggestions import hint
 from graphdoctor.static.rule import Hit
@@ -166,7 +169,7 @@ def check_use(event: Use) -> Hit | None:
     step = event.step
     if step.name in COMPILE:
         unknown = _argument(step) if step.name == "torch.compile" else None
-        return (unknown and Hit(event, unknown, "see `help(torch.compile)`")) or _names(event, "backend", backend(step))
+        return (unknown and Hit(event, unknown, _advice(step))) or _names(event, "backend", backend(step))
     if step.name in _PLUGIN:
         return _names(event, "backend", step.option("backend"))
     if step.name in ("accelerate.Accelerator", "accelerate.accelerator.Accelerator"):
@@ -175,9 +178,17 @@ def check_use(event: Use) -> Hit | None:
 
 
 def _argument(step: Operation) -> str | None:
+    if len(step.args) > 1 and isinstance(step.node, cst.Call) and not any(arg.star for arg in step.node.args):
+        return "`torch.compile` takes the model alone without a name, and raises TypeError for a second such argument"
     known = bundled().arguments
     wrong = next((n for n in step.kwargs if not n.startswith("*") and not is_known("arguments", n)), None)
     return wrong and f"`torch.compile` has no argument `{wrong}`: {hint(wrong, known, 'it raises TypeError')}"
+
+
+def _advice(step: Operation) -> str:
+    second = step.args[1].value if len(step.args) > 1 else None
+    word = next((word for word in ("modes", "backends") if isinstance(second, str) and is_known(word, second)), None)
+    return f"write `{word.removesuffix('s')}={second!r}`" if word else "see `help(torch.compile)`"
 
 
 def _names(event: Use, word: str, name: object) -> Hit | None:

@@ -1,7 +1,7 @@
 """A compiled function gets a Python number that varies between calls.
 
 What: A call of a compiled function in a loop, with an int or float argument that the loop changes, or with a number
-written to an attribute of the compiled module in the loop.
+written in the loop to an attribute of the compiled module or of what it holds, there or by a method (`set_epoch`).
 
 Why: Numbers are constants of the graph at first. The second value compiles again with a symbol in its place; where it
 counts a loop, decides a branch, is one of several indices (`cache[:, i]`) or an int attribute of a module, and with
@@ -16,20 +16,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.tensor_arguments import tensor_argument
 from graphdoctor.static.domain.events import CompiledCall
+from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Value
+from graphdoctor.static.domain.values import Const, Function, Instance, Value
 from graphdoctor.static.regions.mutable_globals import assigned_names
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
+from ._attribute_writes import compiled_from, is_number, numbers_read, writes
 from ._number_uses import EACH_VALUE, INSTEAD, NumberUse, use_of
 from ._shared import code
 
@@ -182,15 +184,40 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
     for arg, value in zip(event.node.args, (*event.args, *event.kwargs.values()), strict=False):
         if not _is_read(event, arg):
             continue
-        if _is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
+        if is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
             use = _use(event, arg)
             effect = EACH_VALUE.get(use, _SECOND_VALUE)
-            return _hit(event, arg.value, effect, INSTEAD.get(use, "pass it as a 0-d tensor"))
-    written = next((w for loop in event.loops for w in _writes(loop, event) if _names(w.value) & changed), None)
-    if written is None:
-        return None
-    effect = "each int compiles again, because an attribute is a constant of the graph"
-    return _hit(event, written, effect, _OF_ATTRIBUTE.get(_use_of_attribute(event, written), _BUFFER))
+            message = f"{code(event, arg.value)} is a Python number that the loop changes: {effect}"
+            suggestion = INSTEAD.get(use, "pass it as a 0-d tensor")
+            received = next(((info.module, name) for info, name in _received(event, arg) if info is not None), None)
+            return Hit(event, message, suggestion, "likely", node=arg.value, guarded=received)
+    return _hit_of_attribute(event, changed)
+
+
+def _hit_of_attribute(event: CompiledCall, changed: set[str]) -> Hit | None:
+    """A number that the loop writes to an attribute, and that the compiled code reads."""
+    reads = list(numbers_read(event.target))
+    callee = cst.ensure_type(event.node, cst.Call).func
+    owners = [callee, *compiled_from(callee, event)]
+    for write in (write for loop in event.loops for write in writes(loop, owners, event.target)):
+        varies = isinstance(write.node, cst.AugAssign) or any(_names(node) & changed for node in write.given)
+        read = [each for each in reads if each.path == write.path]
+        if not read or not varies or _is_float(write.value):
+            continue
+        use = use_of([each.body for each in read], partial(_is_attribute, write.path[-1]))
+        suggestion = _OF_ATTRIBUTE.get(use, _BUFFER)
+        if isinstance(write.node, cst.Call):
+            written = f"{code(event, write.node)} sets a Python number that the loop changes, `{'.'.join(write.path)}`"
+        else:
+            written = f"{code(event, write.node)} is a Python number that the loop changes"
+        effect = "each int compiles again, because an attribute is a constant of the graph"
+        guarded = (read[0].module, ".".join(("self", *write.path)))
+        return Hit(event, f"{written}: {effect}", suggestion, "likely", node=write.node, guarded=guarded)
+    return None
+
+
+def _is_attribute(name: str, node: cst.CSTNode) -> bool:
+    return type(node) is cst.Attribute and node.attr.value == name
 
 
 def _settings_of_groups(event: CompiledCall) -> set[str]:
@@ -225,18 +252,18 @@ def _is_written(key: str, text: str) -> bool:
 
 def _is_read(event: CompiledCall, arg: cst.Arg) -> bool:
     """Whether what is called mentions the parameter that gets ``arg``: without that there is no guard on its value."""
-    return any(body is None or name in _names(body) for body, name in _received(event, arg))
+    return any(info is None or name in _names(info.body) for info, name in _received(event, arg))
 
 
 def _use(event: CompiledCall, arg: cst.Arg) -> NumberUse:
     """What is called does with the parameter that gets ``arg``."""
-    received = [(body, name) for body, name in _received(event, arg) if body is not None]
+    received = [(info.body, name) for info, name in _received(event, arg) if info is not None]
     names = {name for _, name in received}
     return use_of([body for body, _ in received], lambda node: type(node) is cst.Name and node.value in names)
 
 
-def _received(event: CompiledCall, arg: cst.Arg) -> Iterator[tuple[cst.CSTNode | None, str]]:
-    """The bodies of what may be called, with their name for ``arg``; None for a body that is not known."""
+def _received(event: CompiledCall, arg: cst.Arg) -> Iterator[tuple[FunctionInfo | None, str]]:
+    """What may be called, with its name for ``arg``; None for code that is not known."""
     if arg.star or not isinstance(event.node, cst.Call):
         yield None, ""
         return
@@ -249,54 +276,7 @@ def _received(event: CompiledCall, arg: cst.Arg) -> Iterator[tuple[cst.CSTNode |
         names = [param.name.value for param in function.info.node.params.params]
         names = names[isinstance(option, Instance) or function.bound is not None :]
         name = arg.keyword.value if arg.keyword is not None else names[position] if position < len(names) else ""
-        yield (function.info.body if name in names else None), name
-
-
-def _use_of_attribute(event: CompiledCall, written: cst.Assign) -> NumberUse:
-    """What the methods of the compiled module do with the attribute that ``written`` sets."""
-    target = cst.ensure_type(written.targets[0].target, cst.Attribute)
-    owners = [option for option in options(event.target) if isinstance(option, Instance)]
-    bodies = [method.info.body for owner in owners for method in _methods(owner)]
-    return use_of(bodies, lambda node: type(node) is cst.Attribute and node.attr.value == target.attr.value)
-
-
-def _hit(event: CompiledCall, node: cst.CSTNode, effect: str, suggestion: str) -> Hit:
-    return Hit(
-        event,
-        f"{code(event, node)} is a Python number that the loop changes: {effect}",
-        suggestion,
-        "likely",
-        node=node,
-    )
-
-
-def _writes(loop: cst.For | cst.While, event: CompiledCall) -> list[cst.Assign]:
-    """The statements of ``loop`` that write an attribute which the compiled module reads."""
-    callee = event.node.func if isinstance(event.node, cst.Call) else event.node
-    read = set().union(*(_attributes(o) for o in options(event.target) if isinstance(o, Instance)))
-    found: list[cst.Assign] = []
-    if not read:
-        return found
-    owners = [callee, *_compiled_from(callee, event)]
-    for node in walk(loop.body):
-        target = node.targets[0].target if isinstance(node, cst.Assign) else None
-        if not isinstance(node, cst.Assign) or not isinstance(target, cst.Attribute):
-            continue
-        is_compiled = any(target.value.deep_equals(owner) for owner in owners)
-        if is_compiled and target.attr.value in read and not _is_float(node.value):
-            found.append(node)
-    return found
-
-
-def _compiled_from(callee: cst.CSTNode, event: CompiledCall) -> list[cst.BaseExpression]:
-    """The name that ``callee`` was compiled from, ``fast = torch.compile(net)``, where the file binds each once."""
-    made = [node for node in find(event.site.module.tree, cst.Assign) if node.targets[0].target.deep_equals(callee)]
-    value = made[0].value if len(made) == 1 else None
-    if not isinstance(value, cst.Call) or called(value) != "compile" or not value.args:
-        return []
-    original = value.args[0].value
-    bound = [n for n in find(event.site.module.tree, cst.AssignTarget) if n.target.deep_equals(original)]
-    return [original] if isinstance(original, cst.Name) and len(bound) == 1 else []
+        yield (function.info if name in names else None), name
 
 
 def _is_float(node: cst.BaseExpression) -> bool:
@@ -311,29 +291,6 @@ def _is_float(node: cst.BaseExpression) -> bool:
 def _rounds(node: cst.CSTNode) -> bool:
     called = node.func if isinstance(node, cst.Call) else None
     return isinstance(called, cst.Name) and called.value in ("int", "round", "len")
-
-
-def _attributes(module: Instance) -> set[str]:
-    """Names of the numbers that the methods of ``module`` read of it, constructors left out."""
-    found = {
-        n.attr.value for method in _methods(module) for n in walk(method.info.body) if isinstance(n, cst.Attribute)
-    }
-    return {name for name in found if _is_number(module.attrs.get(name, Const(None)))}
-
-
-def _methods(module: Instance) -> list[Function]:
-    """The methods of ``module``, constructors left out."""
-    every = (option for value in module.info.attrs.values() for option in options(value))
-    return [method for method in every if isinstance(method, Function) and method.info.name != "__init__"]
-
-
-def _is_number(value: Value) -> bool:
-    def numeric(option: Value) -> bool:
-        if isinstance(option, Const):
-            return type(option.value) in (int, float)
-        return isinstance(option, PythonValue) and option.kind in ("int", "float") and not option.shape
-
-    return all(numeric(option) for option in options(value))
 
 
 def _is_choice(value: Value) -> bool:

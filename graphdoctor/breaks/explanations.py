@@ -35,6 +35,8 @@ class Words:
         return self.hint.format("<name>")
 
 
+#: How a hint goes on that says to remove another break first.
+GOES_WITH = "first: this one is usually gone with it."
 _GUARD = "Put it under `if not torch.compiler.is_compiling():`, or move it out of the compiled code."
 #: What the user can do about a print in a library.
 _PRINT = (
@@ -98,7 +100,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         Words(
             "a text is made of a number that is no constant of the graph",
             "Where the function is compiled by itself because of another graph break, and called with several numbers, "
-            "remove that break first: this one is usually gone with it. Else make the text outside the compiled code.",
+            f"remove that break {GOES_WITH} Else make the text outside the compiled code.",
         ),
     ),
     "GB0025": (
@@ -181,7 +183,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB0092": (
         Words(
             "a graph ends in the middle of this loop or comprehension, and Dynamo cannot make its iterator again",
-            "Remove the graph break inside it first: this one is usually gone with it.",
+            f"Remove the graph break inside it {GOES_WITH}",
             r"variable \w*Iterator\b",
         ),
         Words(
@@ -266,7 +268,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         Words(
             "a comprehension is compiled on its own, because its function is not, and Dynamo cannot start in its "
             "iterator",
-            "Remove the graph break in the function first: this one is usually gone with it.",
+            f"Remove the graph break in the function {GOES_WITH}",
             r"next\(\) on (?:list|tuple|dict|set|str)\w*iterator",
         ),
         Words(
@@ -305,7 +307,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB8335": (
         Words(
             "a graph ends while a generator is in use, and Dynamo cannot make it again",
-            "Remove the graph break inside it first: this one is usually gone with it.",
+            f"Remove the graph break inside it {GOES_WITH}",
         ),
     ),
     "GB8985": (

@@ -177,16 +177,16 @@ def run(
     except (CannotRun, UsageError) as error:
         raise OneLine(str(error)) from None
     except NothingRecorded as error:
-        complain(str(error))
+        # Where a module is missing, that is why nothing was compiled.
+        uses = [] if error.missing or not program[0].endswith(".py") else wrong_uses(program[0], options)
+        complain(f"{error}; {error.hint}" if error.hint and not uses else str(error))
         if error.exit_code == _WRONG_USAGE and (behind := _options_behind(context.command, program)):
             names = " and ".join(dict.fromkeys(behind))
             complain(f"{names} went to {program[0]}; what is for graphdoctor stands before it: {_EXAMPLE}")
         if error.missing:
             complain(error.missing)
-        elif program[0].endswith(".py"):
-            # Where a module is missing, that is why nothing was compiled.
-            for use in wrong_uses(program[0], options):
-                complain(use)
+        for use in uses:
+            complain(use)
         context.exit(error.exit_code or (FINDINGS if gated else CLEAN))
     if diagnosis is None:
         context.exit(ended.exit_code)

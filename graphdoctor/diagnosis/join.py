@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.breaks.measured_costs import measured, measured_rest, not_reached_yet, split, unmeasured
 from graphdoctor.diagnosis import exports, unexpected
 from graphdoctor.diagnosis.numpy_scalars import with_cause
+from graphdoctor.diagnosis.recompile_causes import guarded_by
 from graphdoctor.diagnosis.sites import (
     all_sites,
     called_from,
@@ -226,6 +227,7 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
     causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
     # What was not sure enough to be called an error is sure now.
     is_error = (finding.confidence == "possible" or not expected) and seen[0].first.owner == "own"
+    seen = [_without_callees(finding, site) for site in seen]
     dropped, whole = dropped_names(seen), any(s.whole_frame and not s.rest for s in seen)
     cost = measured(finding.consequence, dropped) if whole else split(finding.consequence, places)
     if not whole and any(s.rest for s in seen):
@@ -242,6 +244,19 @@ def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: b
         whole_frame=whole,
         dropped=dropped,
         called_from=called_from(seen[0].first, finding.location) or finding.called_from,
+    )
+
+
+def _without_callees(finding: Finding, site: Site) -> Site:
+    """``site`` without the functions of a library that the line calls, and that were given up: its own is split."""
+    place, stack = finding.location, site.first.stack
+    lines = [i for i, f in enumerate(stack) if f.path == place.path and place.line <= f.line <= place.end_line]
+    if site.first.owner == "own" or not site.dropped or not lines:
+        return site
+    around = {(frame.path, frame.function) for frame in stack[: lines[-1] + 1]}
+    dropped = tuple(frame for frame in site.dropped if (frame.path, frame.function) in around)
+    return replace(
+        site, dropped=dropped, whole_frame=site.whole_frame and bool(dropped), rest=site.rest and bool(dropped)
     )
 
 
@@ -272,7 +287,9 @@ class _Traced:
         self.traced_only = any(run.traced_only for run in runs)
         self.places = [s.first for s in found]
         self.not_exported = {(e.path, e.line) for run in runs for e in run.export if e.outcome == "failed"}
-        self.recompiled = {(r.path, r.line) for run in runs for r in run.recompiles}
+        recompiles = [recompile for run in runs for recompile in run.recompiles]
+        self.recompiled = {(r.path, r.line) for r in recompiles}
+        self.changed = {guarded for recompile in recompiles if (guarded := guarded_by(recompile)) is not None}
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
         whole = [s for s in found if s.whole_frame and not s.is_in_comprehension]
         self.dropped = {place for s in whole for place in functions_of(s.first)}
@@ -295,7 +312,7 @@ class _Traced:
     def _judged(self, finding: Finding) -> Finding:
         place = finding.location
         lines = {(place.path, line) for line in range(place.line, place.end_line + 1)}
-        if is_about_recompiles(finding) and lines & self.recompiled:
+        if is_about_recompiles(finding) and (lines & self.recompiled or finding.guarded in self.changed):
             return replace(finding, status="confirmed")
         if lines & self.not_exported:
             # It breaks nothing under torch.compile, and is right all the same.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.explanations import IN_EAGER
+from graphdoctor.breaks.explanations import GOES_WITH, IN_EAGER
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.sites import called_from, dropped_names
 from graphdoctor.model.findings import Finding, Location
@@ -117,7 +117,10 @@ def beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:
         return unexplained
     where = "on this line" if _is_on(other.location, place.line) else f"at line {other.location.line}"
     first = f"Remove the break of {other.rule} {where} first: this one may go with it."
-    return replace(unexplained, suggestion=" Else: ".join(filter(None, (first, unexplained.suggestion))))
+    # What the explanation says of a break in general, to remove another one first, is said with its place.
+    general, goes_with, rest = unexplained.suggestion.partition(GOES_WITH)
+    said = rest.strip() if goes_with else f"Else: {general}" if general else ""
+    return replace(unexplained, suggestion=" ".join(filter(None, (first, said))))
 
 
 def _is_on(place: Location, line: int) -> bool:

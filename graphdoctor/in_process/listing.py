@@ -15,9 +15,9 @@ import torch
 import torch._dynamo
 from torch import fx
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.grouping import RawEvent, distinct, is_deliberate, user_stack
 from graphdoctor.breaks.job_locations import JobPlaces
+from graphdoctor.breaks.recompiles import guards
 from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.tracing.capture import Recording, raised, record
 from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER, TorchDynamoException

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.locations import Places
+from graphdoctor.breaks.recompiles import guards
 from graphdoctor.dynamic.recompiles.advice import advice
 from graphdoctor.dynamic.recompiles.causes import Cause, differs_by_instance, place
 from graphdoctor.dynamic.recompiles.recompile import recompile_limit

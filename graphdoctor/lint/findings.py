@@ -13,7 +13,7 @@ from graphdoctor.fixes.core.suggest import suggest
 from graphdoctor.fixes.python.capture import set_in
 from graphdoctor.lint.audience import Place, one_line, severity_of
 from graphdoctor.lint.result import PathOf, rank
-from graphdoctor.model.findings import Caller, Finding, Fix, Location
+from graphdoctor.model.findings import Caller, Finding, Fix, Guarded, Location
 from graphdoctor.static.domain import events as static_events
 from graphdoctor.static.domain.program import ModuleInfo
 from graphdoctor.static.domain.recorded_values import Recorder
@@ -159,7 +159,14 @@ def finding_at(
         snippet=module.lines[start - 1 : location.end_line + CONTEXT],
         snippet_start=start,
         called_from=tuple(_callers(hit.event.site.callers, name_of)),
+        guarded=_guarded(hit, name_of),
     )
+
+
+def _guarded(hit: Hit, name_of: PathOf) -> Guarded | None:
+    """What changes, unless reports do not name its file."""
+    path = name_of(hit.guarded[0].source.resolved) if hit.guarded is not None else None
+    return Guarded(path, hit.guarded[1]) if hit.guarded is not None and path is not None else None
 
 
 def _callers(calls: tuple[static_events.Caller, ...], name_of: PathOf) -> Iterator[Caller]:

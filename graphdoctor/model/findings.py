@@ -119,6 +119,14 @@ class Caller:
 
 
 @dataclass(frozen=True)
+class Guarded:
+    """What a guard looks at, ``self.epoch``, as its function in the file ``path`` names it."""
+
+    path: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Finding:
     """One place to change in the code, as the reports show it."""
 
@@ -149,6 +157,8 @@ class Finding:
     snippet_start: int = 0
     #: The calls that lead from where the compiled code begins to ``function``, in their order; one way of several.
     called_from: tuple[Caller, ...] = ()
+    #: Of a recompile: what changes. A run that saw it change confirms the finding.
+    guarded: Guarded | None = None
     #: Why the project's allow-list lets it pass, and until when; empty when it does not.
     allowed: str = ""
 

@@ -118,8 +118,9 @@ class TriedRemedy:
 class Recompile:
     """A guard that failed and made Dynamo compile a frame again.
 
-    ``kind`` says what the guard looked at (graphdoctor/breaks/guards.py) and ``name`` is its expression. ``limit`` is
-    torch._dynamo.config.recompile_limit: from there on the function runs uncompiled, which ``at_limit`` says happened.
+    ``kind`` says what the guard looked at (graphdoctor/breaks/recompiles/guards.py) and ``name`` is its expression.
+    ``limit`` is torch._dynamo.config.recompile_limit: from there on the function runs uncompiled, which ``at_limit``
+    says happened.
     ``caused`` counts those of the ``compilations`` of the function that came from this cause; None where not counted.
     ``later_calls`` counts the calls after the first that were compiled again for it: 0 where only the layers that run
     the function in one call differ, None where the calls are not told apart.

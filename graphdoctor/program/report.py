@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.explanations import remedy_of_error
+from graphdoctor.breaks.recompiles import guards
 from graphdoctor.diagnosis.join import is_usage
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.program.missing import lacking
@@ -24,23 +24,28 @@ from graphdoctor.trace.joined import static_scan
 from graphdoctor.trace.process import Process
 from graphdoctor.trace.reading import read_processes
 
+#: Rules on calls that pass the compiled model by: warnings where that may be meant, and here nothing else was compiled.
+_PASS_BY = ("GD601", "GD606")
 #: Wrong uses that are named where nothing was compiled.
 _MOST_USES = 3
 _EXPORTS = "it exports, which is not recorded; `graphdoctor scan FILE --export`, with a sample, says where that fails"
 _OVERWRITTEN = "the error is about memory of a CUDA graph, which the next call overwrites"
+_NOTHING = "and compiled nothing"
 _ASK = "--compile auto compiles its outermost modules, with nothing changed in the program"
 
 
 class NothingRecorded(Exception):
     """There is nothing to report on; the text is one line for the user, ``exit_code`` that of the program.
 
-    ``missing`` is a line on the modules that the program did not find, or empty.
+    ``missing`` is a line on the modules that the program did not find, and ``hint`` what helps where its source does
+    nothing wrong with torch.compile; each may be empty.
     """
 
-    def __init__(self, text: str, exit_code: int, missing: str = "") -> None:
+    def __init__(self, text: str, exit_code: int, missing: str = "", hint: str = "") -> None:
         super().__init__(text)
         self.exit_code = exit_code
         self.missing = missing
+        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,8 @@ def report(
     busy = [process for process in processes if not process.is_idle]
     if not busy:
         modules = lacking(folder) if ended.exit_code else ""
-        raise NothingRecorded(_nothing(folder, name, ended, processes), ended.exit_code, modules)
+        text = _nothing(folder, name, ended, processes)
+        raise NothingRecorded(text, ended.exit_code, modules, _ASK if text.endswith(_NOTHING) else "")
     saved: tuple[Saved, ...] = ()
     about: tuple[str, ...] = ()
     notes = [*_how_it_ended(name, ended, busy, missing), *_about(busy)]
@@ -114,10 +120,9 @@ def _nothing(folder: Path, name: str, ended: Ended, processes: Sequence[Process]
         return f"nothing was compiled: no module {kind} was called; {name} calls {called}"
     if any(process.notes.get("graphdoctor_program_compiles") for process in processes):
         return f"nothing was compiled: {name} {ended.words} and calls torch.compile, but nothing that this returned"
-    what = "before it compiled anything" if ended.exit_code else "and compiled nothing"
+    what = "before it compiled anything" if ended.exit_code else _NOTHING
     exports = any(process.notes.get("graphdoctor_exports") for process in processes)
-    hint = _EXPORTS if exports else "" if ended.exit_code else _ASK
-    return f"nothing was compiled: {name} {ended.words} {what}" + (f"; {hint}" if hint else "")
+    return f"nothing was compiled: {name} {ended.words} {what}" + (f"; {_EXPORTS}" if exports else "")
 
 
 def wrong_uses(script: str, options: ScanOptions) -> list[str]:
@@ -126,7 +131,8 @@ def wrong_uses(script: str, options: ScanOptions) -> list[str]:
     Raises UsageError for settings that cannot be read.
     """
     static = static_scan([script], options)
-    found = [f for f in static.diagnosis.findings if is_usage(f) and f.severity == "error"] if static else []
+    usage = [f for f in static.diagnosis.findings if is_usage(f)] if static else []
+    found = [f for f in usage if f.severity == "error" or f.rule in _PASS_BY]
     return [f"{f.location.path}:{f.location.line}: {f.rule} {f.message}" for f in found[:_MOST_USES]]
 
 

@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from graphdoctor.fixes.core.write import project_of
+from graphdoctor.fixes.core.write import NOT_GIVEN, project_of
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.scan.plan import WritePlan
 from graphdoctor.scan.session import Callbacks, Choose
 from graphdoctor.scan.source_texts import Sources
 from graphdoctor.scan.steps.write import write
 from graphdoctor.trace.process import Process
+
+_OUTSIDE = (
+    "is outside of the project of the script and of the folder that it was started in, so it was not written; start it "
+    "in a folder around both files"
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ def written(diagnosis: Diagnosis, sources: Sources, writing: Writing, processes:
     return replace(
         diagnosis,
         findings=tuple(result.findings),
-        notes=(*diagnosis.notes, *result.notes),
+        notes=(*diagnosis.notes, *(note.replace(NOT_GIVEN, _OUTSIDE) for note in result.notes)),
         summary=replace(diagnosis.summary, fixed=result.count),
     )
 

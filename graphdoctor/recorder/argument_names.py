@@ -21,13 +21,17 @@ Wrapped = tuple[dict[str, str], tuple[str, int, str], str]
 def argument_names(code: CodeType, variables: Mapping[str, Any]) -> Wrapped | None:
     """The names for what ``code`` calls ``args[0]`` and ``kwargs['x']``, and the file, line and name of what it wraps.
 
+    A module has the name of its class.
+
     ``variables`` are those of its frame. None where ``code`` is no wrapper that calls one function of around it with
     just the arguments that it gets.
     """
-    inside = [value for name in code.co_freevars if callable(value := variables.get(name))]
+    free = [name for name in code.co_freevars if callable(variables.get(name))]
+    inside = [variables[name] for name in free]
     if not _passes_on(code) or len(inside) != 1 or _changes_arguments(code):
         return None
-    called = inside[0].forward if isinstance(inside[0], torch.nn.Module) else inside[0]
+    is_module = isinstance(inside[0], torch.nn.Module)
+    called = inside[0].forward if is_module else inside[0]
     found = _innermost(called)
     if found is None:
         return None
@@ -38,14 +42,18 @@ def argument_names(code: CodeType, variables: Mapping[str, Any]) -> Wrapped | No
     keywords = (*parameters, *found.co_varnames[found.co_argcount : found.co_argcount + found.co_kwonlyargcount])
     positions = {f"{args}[{i}]": name for i, name in enumerate(taken)}
     names = positions | {f"{kwargs}['{name}']": name for name in keywords}
-    return names, (found.co_filename, found.co_firstlineno, found.co_name), _identity(inside[0])
+    names |= {free[0]: type(inside[0]).__name__} if is_module else {}
+    return names, (found.co_filename, found.co_firstlineno, found.co_name), _identity(inside[0], found)
 
 
-def _identity(wrapped: Any) -> str:
-    """The same for what is compiled as one: a bound method, and a function in a loop, are made anew each time."""
-    code = getattr(wrapped, "__code__", None)
+def _identity(wrapped: Any, code: CodeType) -> str:
+    """The same for what is compiled as one: a bound method, and a function in a loop, are made anew each time.
+
+    ``code`` is behind the decorators, since all functions that ``torch.no_grad()`` decorates have its code.
+    """
     owner = getattr(wrapped, "__self__", None)
-    return f"{id(owner) if owner is not None else ''} {id(code if code is not None else wrapped)}"
+    is_function = getattr(wrapped, "__code__", None) is not None
+    return f"{id(owner) if owner is not None else ''} {id(code if is_function else wrapped)}"
 
 
 def _innermost(called: Callable[..., Any]) -> CodeType | None:

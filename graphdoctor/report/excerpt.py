@@ -71,7 +71,7 @@ def _span(text: str, number: int, place: Location) -> tuple[int, int]:
 def _window(before: str, marked: str, after: str) -> tuple[str, str, str]:
     """Cut the three parts to about ``WINDOW`` characters, keeping the beginning of the mark; cuts are shown as "…"."""
     if not marked:
-        return _head(before, WINDOW), "", ""
+        return _head(before, WINDOW), "", _head(after, WINDOW - len(before)) if len(before) < WINDOW else ""
     lead = before if len(before) <= WINDOW // 3 else "…" + before[-WINDOW // 3 :]
     middle = _head(marked, WINDOW // 2)
     return lead, middle, _head(after, max(WINDOW - len(lead) - len(middle), 0))

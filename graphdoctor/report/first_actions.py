@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
-from graphdoctor.breaks.guards import comes_of_break
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.breaks.measured_costs import waits_for
+from graphdoctor.breaks.recompiles.guards import comes_of_break
 from graphdoctor.diagnosis.join import is_about_recompiles
+from graphdoctor.diagnosis.recompile_causes import guarded_by
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, label, setting_of
@@ -77,11 +78,15 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     met = recompiles(diagnosis.dynamic or ())
     repairs = _repairs(diagnosis, left, [recompile for recompile in met if _ends_with(broken, recompile)])
     places = {action.place for action in repairs}
-    # Recompiles come after the breaks that multiply them. At the place of a finding, the finding is the action.
+    repairs = [_with_recompile(action, met) for action in repairs]
+    explained = {guarded_by(action.recompile) for action in repairs if action.recompile is not None}
+    # Recompiles come after the breaks that multiply them. What a finding is about, at its place or seen to change, is
+    # its action.
     remedies = [
         _remedy(recompile)
         for recompile in met
         if remedy(recompile) and recompile_place(recompile) not in places
+        if (guarded := guarded_by(recompile)) is None or guarded not in explained
         if not goes_with_breaks(recompile, diagnosis) and not _ends_with(broken, recompile)
         if recompile.kind != "state" or recompile.at_limit
     ]
@@ -89,6 +94,15 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     # A recompile is of another kind than the breaks, so one is named however many breaks there are.
     room = limit - len(first)
     return tuple([*first, *repairs[: room - bool(remedies)], *remedies][:limit])
+
+
+def _with_recompile(action: Action, met: Iterable[Recompile]) -> Action:
+    """``action`` with what the recompile cost that its finding explains, where a run saw it."""
+    finding = action.finding
+    if finding is None or finding.guarded is None or finding.status not in _SEEN:
+        return action
+    seen = next((recompile for recompile in met if guarded_by(recompile) == finding.guarded), None)
+    return action if seen is None else replace(action, effect=_of_recompile(seen), recompile=seen)
 
 
 def _is_removed_by_fixes(diagnosis: Diagnosis) -> bool:
@@ -298,5 +312,8 @@ def _effect(finding: Finding, ran: bool) -> str:
 
 
 def _remedy(recompile: Recompile) -> Action:
-    effect = f"recompiles: {recompile.cause}; {recompile_effect(recompile)}"
-    return Action(remedy(recompile), recompile_place(recompile), effect, recompile=recompile)
+    return Action(remedy(recompile), recompile_place(recompile), _of_recompile(recompile), recompile=recompile)
+
+
+def _of_recompile(recompile: Recompile) -> str:
+    return f"recompiles: {recompile.cause}; {recompile_effect(recompile)}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.guards import comes_of_break, is_left_by_break
+from graphdoctor.breaks.recompiles.guards import comes_of_break, is_left_by_break
 from graphdoctor.diagnosis.roots import follows
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import (

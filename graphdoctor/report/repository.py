@@ -26,7 +26,9 @@ def from_repository(diagnosis: Diagnosis) -> Diagnosis:
     def moved(finding: Finding) -> Finding:
         location = replace(finding.location, path=shown(finding.location.path))
         callers = tuple(replace(caller, path=shown(caller.path)) for caller in finding.called_from)
-        return replace(finding, location=location, called_from=callers, fix=_moved_fix(finding.fix))
+        guarded = finding.guarded and replace(finding.guarded, path=shown(finding.guarded.path))
+        fix = _moved_fix(finding.fix)
+        return replace(finding, location=location, called_from=callers, guarded=guarded, fix=fix)
 
     def _moved_fix(fix: Fix | None) -> Fix | None:
         return fix and replace(fix, edits=tuple(replace(edit, path=shown(edit.path)) for edit in fix.edits))

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from graphdoctor.static.domain.events import Event
+    from graphdoctor.static.domain.program import ModuleInfo
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Hit:
     ``torch``: the versions in which it holds, a specifier as in ``TORCH``, where they are fewer than the rule's.
     ``only_fullgraph``: it holds only where all that leads there is compiled with ``fullgraph=True``.
     ``consequence``: what the graph break costs, the end of the message.
+    ``guarded``: of a recompile, what changes, as the function that reads it names it: ``self.epoch``.
     """
 
     event: Event
@@ -62,6 +64,7 @@ class Hit:
     torch: str = ""
     only_fullgraph: bool = False
     consequence: Consequence | None = None
+    guarded: tuple[ModuleInfo, str] | None = None
 
     @property
     def place(self) -> cst.CSTNode:

@@ -6,7 +6,6 @@ others stay as the analysis read them, which says what they mean and where they 
 
 from __future__ import annotations
 
-import contextlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -151,12 +150,8 @@ class Written:
             stack += reversed(current.children)
 
     def code(self, node: cst.CSTNode) -> str:
-        """The text of ``node``, an expression or a part of one, as it stands in the file; inside adjacent strings, of
-        which the two trees differ, without its whitespace.
-        """
-        with contextlib.suppress(KeyError):
-            node = self.of(node) if self._read.has_place(node) else node
-        return self.tree.code_for_node(node)
+        """The text of ``node``, an expression or a part of one, as it stands in the file."""
+        return self.tree.code_for_node(self.of(node) if self._read.has_place(node) else node)
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``, the written one if there is one; None for the module."""
@@ -265,16 +260,34 @@ def _lines(read: SourceModule, statement: cst.CSTNode) -> Iterator[int]:
 
 
 def pairs(read: cst.CSTNode, written: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
-    """Nodes of two trees of one file that stand at the same place; where the trees part, nothing below."""
+    """Nodes of two trees of one file that stand at the same place; where the trees part, nothing below.
+
+    In ``read`` adjacent strings are one, and ``{x=}`` is a text and an expression: expressions come in the same order.
+    """
     stack = [(read, written)]
     while stack:
         one, other = stack.pop()
         yield one, other
         if type(one) is not type(other):
+            if isinstance(other, cst.ConcatenatedString) and isinstance(one, cst.FormattedString):
+                stack += zip(_in_braces(one.parts), _expressions(other), strict=True)
             continue
         for mine, theirs in zip(parts(one), parts(other), strict=True):
             if isinstance(mine, (list, tuple)):
+                if len(mine) != len(theirs):
+                    mine, theirs = _in_braces(mine), _in_braces(theirs)
                 if len(mine) == len(theirs):
                     stack += zip(mine, theirs, strict=True)
             elif is_node(mine) and is_node(theirs):
                 stack.append((mine, theirs))
+
+
+def _expressions(string: cst.BaseExpression) -> list[cst.CSTNode]:
+    """What stands between the braces of ``string``, or of adjacent strings, in source order."""
+    if isinstance(string, cst.ConcatenatedString):
+        return [*_expressions(string.left), *_expressions(string.right)]
+    return _in_braces(string.parts) if isinstance(string, cst.FormattedString) else []
+
+
+def _in_braces(parts_of_string: Sequence[cst.CSTNode]) -> list[cst.CSTNode]:
+    return [part for part in parts_of_string if isinstance(part, cst.FormattedStringExpression)]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from graphdoctor.breaks import guards
+from graphdoctor.breaks.recompiles import guards
 
 #: A guard on a plain value of a local variable or its attribute, with the line of the program behind it.
 _PLAIN = re.compile(r"L\['\w+'\]\S* == (?:True|False|None|-?\d{1,9}|'[^'\n]{1,30}') +# .*  # .+:\d+ in \w+")

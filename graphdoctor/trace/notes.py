@@ -36,7 +36,10 @@ def frame_times(every: Sequence[Ran], places: Places, names: Mapping[tuple[str, 
     met: dict[tuple[str, str], dict[str, None]] = {}
     for entry in every:
         for code, cost in entry.process.costs.items():
-            key = (f"{places.show(code.path)}:{code.line}", names.get((code.path, code.line), code.name))
+            wrapped = entry.process.argument_names.get(code)
+            modules = f" ({', '.join(wrapped.modules)})" if wrapped is not None and wrapped.modules else ""
+            name = names.get((code.path, code.line), code.name)
+            key = (f"{places.show(code.path)}:{code.line}", f"{name}{modules}")
             seconds[key] += cost.seconds
             compilations[key] += cost.compilations
             met.setdefault(key, {})[entry.label] = None

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.argument_names import ArgumentNames
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
+from graphdoctor.breaks.recompiles import guards
 from graphdoctor.model.typed_json import Types
 from graphdoctor.trace import caches, stacks
 from graphdoctor.trace.caches import Caches
@@ -73,6 +73,7 @@ class Recompiled:
 
     code: Code
     reasons: tuple[str, ...]
+    id: Id
     at_limit: bool = True
     #: Path and line of the frames above the call that was compiled again, the outermost first.
     above: tuple[tuple[str, int], ...] = ()
@@ -304,9 +305,8 @@ class Reader:
 
     def _recompile(self, record: Record) -> None:
         key = self._id(record)
-        failed = Recompiled(self._codes[key[0]], guards.reasons(record.payload))
-        self.process.recompiles.append(failed)
-        self._pending[key] = failed
+        self._pending[key] = Recompiled(self._codes[key[0]], guards.reasons(record.payload), key)
+        self.process.recompiles.append(self._pending[key])
 
     def _guards(self, record: Record) -> None:
         if len(self.process.guarded) < GUARD_LIMIT:

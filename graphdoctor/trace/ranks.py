@@ -9,9 +9,9 @@ from pathlib import PurePath
 
 from graphdoctor.breaks.backend_failures import failed_backends, is_backend_failure
 from graphdoctor.breaks.grouping import distinct
-from graphdoctor.breaks.guards import without_symbols
 from graphdoctor.breaks.job_locations import JobPlaces, Sources
 from graphdoctor.breaks.locations import function_at
+from graphdoctor.breaks.recompiles.guards import without_symbols
 from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Recompile
 from graphdoctor.trace.guarded import Guarded, deciding
 from graphdoctor.trace.process import Process

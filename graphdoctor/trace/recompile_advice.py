@@ -6,11 +6,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.grouping import resumed
-from graphdoctor.breaks.guard_kinds import is_of_holding, spoken
-from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
-from graphdoctor.breaks.number_uses import counts_loop, is_beside_indices, loops_over_size
+from graphdoctor.breaks.number_uses import (
+    counts_loop,
+    is_beside_indices,
+    loop_over_dimension,
+    loops_over_size,
+    names_dimension,
+)
+from graphdoctor.breaks.recompiles import guards
+from graphdoctor.breaks.recompiles.guard_kinds import is_of_holding, is_of_keys, spoken
+from graphdoctor.breaks.recompiles.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
 from graphdoctor.trace.left_by_breaks import BreaksAbove
 from graphdoctor.trace.process import Code
 
@@ -52,6 +58,7 @@ _NEEDED = (
     "one compilation for each value is the least: the code needs it as a number, and a tensor would break the graph; "
     "pass few values, or compute what needs it before the call"
 )
+_DIMENSION = "one compilation for each value is the least: it names a dimension, which no tensor can"
 _MATH = (
     "the module math needs it as a number, so each value is compiled by itself: pass a tensor, and compute with torch "
     "in place of math (`torch.log`)"
@@ -169,7 +176,10 @@ def advice(cause: Cause) -> str | None:
     if guard.kind == "size" and _ON_PARAMETER in guard.text:
         return _OF_WEIGHT
     if cause.one_size:
-        return _UNROLLED if loops_over_size(cause.above.text(cause.code.path), cause.code.line) else _ONE_SIZE
+        if loops_over_size(cause.above.text(cause.code.path), cause.code.line):
+            return _UNROLLED
+        place = _unrolled_at(cause)
+        return f"{_UNROLLED} (the loop is at {place})" if place else _ONE_SIZE
     if cause.is_number and (number := _of_use(cause)):
         return number
     if is_of_holding(guard.text) or (guard.kind == "presence" and guard.is_kept):
@@ -178,6 +188,17 @@ def advice(cause: Cause) -> str | None:
         return _FROZEN
     special = _BY_KIND.get(guard.kind)
     return (special(cause) if special is not None else None) or _ADVICE.get(guard.kind)
+
+
+def _unrolled_at(cause: Cause) -> str:
+    """A loop over a size of the same dimension, in a function of the user's that was traced with the compiled one."""
+    dimension, places = cause.guard.dimension, cause.above.places
+    for path, lines in sorted((cause.above.process.traced or {}).items()):
+        own = dimension is not None and places.kind(path) == "own"
+        line = loop_over_dimension(cause.above.text(path), lines, dimension or 0) if own else None
+        if line is not None:
+            return f"{places.show(path)}:{line}"
+    return ""
 
 
 def _is_set_by_caller(cause: Cause) -> bool:
@@ -196,6 +217,8 @@ def _of_use(cause: Cause) -> str | None:
         return _BESIDE_INDICES
     if counts_loop(guard.code, name):
         return _COUNTS_LOOP
+    if names_dimension(guard.code, name):
+        return _DIMENSION
     if cause.needing is None:
         return None
     return _MATH if _OF_MATH.search(guard.code) else _NEEDED
@@ -217,6 +240,10 @@ def _of_attribute(cause: Cause) -> str | None:
     return None
 
 
+def _of_global(cause: Cause) -> str | None:
+    return _DECIDES if _decides(cause.guard) else None
+
+
 def _of_value(cause: Cause) -> str | None:
     guard = cause.guard
     if _decides(guard) or guard.name == guard.text or (guard.decides and not cause.becomes_dynamic):
@@ -234,6 +261,8 @@ def _of_length(cause: Cause) -> str | None:
     is_step = cause.code.path.replace("\\", "/").endswith("torch/optim/optimizer.py")
     if cause.caused < 2 and (_OF_OPTIMIZER.search(name) or (is_step and _OF_STEP.match(name))):
         return _FIRST_STEP
+    if is_of_keys(cause.guard.text):
+        return _KEYS
     is_kept = name.startswith(("G[", "self.")) or is_from_outside(
         cause.above.text(cause.code.path), cause.code.line, name
     )
@@ -261,6 +290,7 @@ def _of_identity(cause: Cause) -> str | None:
 
 _BY_KIND: dict[str, Callable[[Cause], str | None]] = {
     "attribute": _of_attribute,
+    "global": _of_global,
     "value": _of_value,
     "length": _of_length,
     "size": _of_size,

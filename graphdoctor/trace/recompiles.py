@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.argument_names import ArgumentNames
 from graphdoctor.breaks.grouping import resumed
 from graphdoctor.breaks.locations import Places
+from graphdoctor.breaks.recompiles import guards
+from graphdoctor.breaks.recompiles.decisive_guard import READ, Compilations, what
 from graphdoctor.model.runs import Recompile
 from graphdoctor.trace.compiled_calls import CompiledCalls, Function
 from graphdoctor.trace.left_by_breaks import BreaksAbove
@@ -21,18 +22,14 @@ from graphdoctor.trace.recompile_advice import Cause, advice
 _NO_INPUT = ("attribute", "mode", "global", "state", "identity", "lifetime")
 
 _OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it is not compiled on its own"
-#: Kinds of guards on what mostly has two values, and on what may have another one in each call.
-_BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type")
-_COUNTERS = ("attribute", "length", "global", "value", "size")
-#: Reasons of one compilation that are read: as many as Dynamo compiles a function by default.
-_READ = 8
 #: Causes of one function that are listed.
 _SHOWN = 3
 _ONE = re.compile(r" size mismatch at index \d+\. expected (\d+),")
-_ONE_VALUE = re.compile(r"(\(.+\)) == -?\d[\d.e+-]*$")
 
-#: Kind of guard, what it looks at, dimension, outermost compiled function.
-_Key = tuple[str, str | None, int | None, Function]
+_OF_DYNAMIC_SIZE = re.compile(r"\.size\(\)\[\d+\]")
+
+#: Kind of guard, what it looks at, dimension, whether the size was dynamic, outermost compiled function.
+_Key = tuple[str, str | None, int | None, bool, Function]
 
 
 def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> tuple[Recompile, ...]:
@@ -47,12 +44,15 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     fixed: set[_Key] = set()
     caused: Counter[_Key] = Counter()
     needing: dict[_Key, guards.Guard] = {}
+    compilations = Compilations()
     for failed in process.recompiles:
         if failed.is_first:
             continue
         reasons = _named(failed, process)
-        guard = _decisive(reasons)
-        key = (guard.kind, _subject(guard), guard.dimension, calls.outermost(failed.code))
+        guard = compilations.guard_of(reasons, *failed.id)
+        # A size that is dynamic by now, and that the code decides by, is a cause of its own, at the line that decides.
+        dynamic = guard.kind == "size" and _OF_DYNAMIC_SIZE.search(guard.text) is not None
+        key = (*what(guard), dynamic, calls.outermost(failed.code))
         found.setdefault(key, (failed, guard))
         if guard.needed_by:
             needing.setdefault(key, guard)
@@ -64,11 +64,11 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
             caused[key] += 1
     # The limit counts the frame that is called, which may be a wrapper around the user's function.
     limited = {(met[0], met[2]) for met in limits if not _is_users(found[met][0].code, places)}
-    own = {(kind, dimension) for (kind, _, dimension, _), (at, _) in found.items() if _is_users(at.code, places)}
+    own = {(kind, dimension) for (kind, _, dimension, *_), (at, _) in found.items() if _is_users(at.code, places)}
     above = BreaksAbove(process, places, text)
     every = []
     for met, (failed, guard) in found.items():
-        kind, _, dimension, _ = met
+        kind, _, dimension, *_ = met
         if _is_users(failed.code, places) or (kind, dimension) not in own or _is_alone(failed, process, places):
             names = process.argument_names.get(failed.code)
             wrapped = len(names.objects) if names is not None else 0
@@ -76,12 +76,6 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
             cause = Cause(guard, failed.code, above, caused[met], at_limit, met in fixed, needing.get(met), wrapped)
             every.append((failed.code, _recompile(failed, cause)))
     return _by_library_function(every, process, places)
-
-
-def _subject(guard: guards.Guard) -> str | None:
-    """What ``guard`` looks at, without the value: ``(1.0 + t) == 1.1`` is on the same number for each value."""
-    value = _ONE_VALUE.match(guard.text) if guard.name == guard.text else None
-    return value[1] if value else guard.name
 
 
 def _names(failed: Recompiled, process: Process) -> ArgumentNames | None:
@@ -103,20 +97,7 @@ def _is_alone(failed: Recompiled, process: Process, places: Places) -> bool:
 def _named(failed: Recompiled, process: Process) -> Sequence[str]:
     """The reasons that are read, with the user's names for the arguments of a wrapper."""
     names = _names(failed, process)
-    return [names.renamed(each) for each in failed.reasons[:_READ]] if names is not None else failed.reasons
-
-
-def _decisive(reasons: Sequence[str]) -> guards.Guard:
-    """The guard that made Dynamo compile again. ``reasons`` has one for each compilation there was, the last first.
-
-    A call that differs in what changes back and forth, such as ``requires_grad``, may have its compilation already,
-    which only a counter or a size refuses: a compilation that names it passed all that is checked before it.
-    """
-    every = [guards.read(reason) for reason in reasons[:_READ]]
-    if every[0].kind not in _BACK_AND_FORTH:
-        return every[0]
-    others = (guard for guard in every if guard.kind in _COUNTERS)
-    return next(others, every[0])
+    return [names.renamed(each) for each in failed.reasons[:READ]] if names is not None else failed.reasons
 
 
 def _holds_for_one_size(guard: guards.Guard, reasons: Sequence[str]) -> bool:
@@ -124,7 +105,7 @@ def _holds_for_one_size(guard: guards.Guard, reasons: Sequence[str]) -> bool:
 
     When the second of them was made, Dynamo knew that the size changes, and would have made it dynamic.
     """
-    every = [guards.read(reason) for reason in reasons[:_READ]] if guard.kind == "size" else []
+    every = [guards.read(reason) for reason in reasons[:READ]] if guard.kind == "size" else []
     same = (each.text for each in every if (each.name, each.dimension) == (guard.name, guard.dimension))
     sizes = {found[1] for found in map(_ONE.search, same) if found}
     return len(sizes - {"0", "1"}) > 1

@@ -11,7 +11,7 @@ from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.diagnosis.join import OF_MANY_CAUSES, RuleText, join, rule_texts
 from graphdoctor.lint import catalog
 from graphdoctor.model.consequence import SPLIT, Block, Consequence
-from graphdoctor.model.findings import Owner
+from graphdoctor.model.findings import Guarded, Owner
 from graphdoctor.model.runs import FullGraph, Numerics, Recompile, Sweep
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
@@ -274,6 +274,25 @@ def test_a_recompile_at_its_line_confirms_a_finding_about_recompiles(build: Any)
     assert [f.status for f in join([counter], [replace(run, recompiles=(elsewhere,))], RULES)] == ["static-only"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "path", "name", "status"),
+    [
+        ("value", "net.py", "scale", "confirmed"),
+        ("attribute", "net.py", "scale", "confirmed"),
+        ("size", "net.py", "scale", "static-only"),
+        ("value", "other.py", "scale", "static-only"),
+        ("value", "net.py", "rate", "static-only"),
+        ("value", "net.py", None, "static-only"),
+    ],
+)
+def test_a_recompile_for_what_a_finding_says_changes_confirms_it(
+    build: Any, kind: str, path: str, name: str | None, status: str
+) -> None:
+    number = build.finding(rule="GD704", gb_ids=(), guarded=Guarded("net.py", "scale"))
+    recompile = Recompile("", "", None, None, path, 90, 2, kind=kind, name=name)
+    assert [f.status for f in join([number], [build.run(recompiles=(recompile,))], RULES)] == [status]
+
+
 def test_no_rule_owns_an_id_that_many_causes_end_in() -> None:
     owned = rule_texts(catalog.rules())
     expected = {gb_id for rule in catalog.rules() for gb_id in rule.gb_ids}
@@ -316,6 +335,21 @@ def test_the_part_before_an_earlier_break_is_not_said_to_run_uncompiled(build: A
     assert said(layer, 0) == ("a layer: `Net.forward` runs uncompiled as a whole", True)
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [(("convert",), "this splits the graph"), (("Net.forward", "convert"), "`Net.forward` runs uncompiled as a whole")],
+)
+def test_a_function_of_a_library_that_is_given_up_splits_the_one_that_calls_it(
+    build: Any, names: tuple[str, ...], said: str
+) -> None:
+    stack = (build.frame("m.py", 5, "Net.forward"), build.frame("/site-packages/lib.py", 7, "convert"))
+    dropped = tuple(frame for frame in stack if frame.function in names)
+    inner = build.brk(5, 5, owner="third-party", stack=stack, dropped=dropped, whole_frame=True)
+    call = replace(build.finding(), fact="lib.f(x)", consequence=SPLIT)
+    (found,) = join([call], [build.run(inner)], RULES)
+    assert found.message == f"lib.f(x): {said}"
+
+
 def test_a_finding_that_explains_several_breaks_says_how_many(build: Any) -> None:
     """The verdict counts each place."""
     library = [build.frame("/site-packages/lib.py", line, "f") for line in (7, 9)]
@@ -342,9 +376,10 @@ def test_a_comprehension_that_is_compiled_alone_names_the_break_for_which_it_is(
     around = (build.frame("m.py", 5, "Net.forward"),)
     inner = (build.frame("m.py", 9, "Net.forward.<listcomp>"),)
     known = build.brk(dropped=around, whole_frame=True)
-    unknown = build.brk(9, 1, "GB4347", dropped=inner, whole_frame=True)
+    general = "Remove the graph break in the function first: this one is usually gone with it."
+    unknown = build.brk(9, 1, "GB4347", dropped=inner, whole_frame=True, hints=(general,))
     _, beside = join([build.finding()], [build.run(known, unknown)], {})
-    assert beside.suggestion.startswith("Remove the break of GD101 at line 5 first: this one may go with it.")
+    assert beside.suggestion == "Remove the break of GD101 at line 5 first: this one may go with it."
     other = build.brk(9, 1, "GB4347", dropped=(build.frame("m.py", 9, "other.<listcomp>"),), whole_frame=True)
     _, apart = join([build.finding()], [build.run(known, other)], {})
     assert "GD101" not in apart.suggestion

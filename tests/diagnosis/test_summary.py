@@ -191,3 +191,9 @@ def test_causes_of_recompiles_are_counted_as_they_are_listed(build: Any) -> None
     runs = [build.run(recompiles=(within, other)), build.run(recompiles=(across,), mode="train")]
     assert list(recompile_causes(runs)) == [across, other]
     assert "2 recompile causes" in summarise(FILES, [], runs).headline
+
+
+def test_each_dimension_that_changes_is_a_cause(build: Any) -> None:
+    first = Recompile("the size of g changed in dimension 0", "g", "g", 0, "m.py", 3, 3, kind="size", name="g")
+    second = replace(first, cause="the size of g changed in dimension 1", dimension=1)
+    assert list(recompile_causes([build.run(recompiles=(first, second))])) == [first, second]

@@ -634,8 +634,6 @@ REFUSED = {
                                   "The buffer is not stored by an assignment of its own."),
     "buffer_beside_a_name": (HEAD + BUFFER + "        table = self.table = self.table.contiguous()\n        return x + table\n",
                              "The buffer is not stored by an assignment of its own."),
-    "adjacent_strings": (HEAD + F + "    s = f'{x.sum().item()}' 'b'\n    return x * len(s)\n",
-                         "The code is part of adjacent strings."),
 }  # fmt: skip
 
 

@@ -458,6 +458,21 @@ def test_wrong_use_of_torch_compile_is_named_where_nothing_was_compiled(graphdoc
     assert "missing: 'gd_no_a'" in done.stderr and "GD606" not in done.stderr
 
 
+def test_methods_that_call_layers_are_named_where_nothing_was_compiled(graphdoctor: Command, tmp_path: Path) -> None:
+    """The agent of reinforcement learning: it is compiled, and called by its methods alone, past what was compiled."""
+    program(
+        tmp_path,
+        "import torch\nfrom torch import nn\n\n\nclass Agent(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.actor = nn.Linear(2, 2)\n\n"
+        "    def act(self, x):\n        return self.actor(x)\n\n\n"
+        "agent = torch.compile(Agent(), backend='eager')\nagent.act(torch.ones(2))\n",
+    )
+    done = graphdoctor("run", "train.py", cwd=tmp_path)
+    said, why = done.stderr.splitlines()
+    assert said == "graphdoctor: nothing was compiled: train.py ended with exit code 0 and compiled nothing"
+    assert why.startswith("graphdoctor: train.py:15: GD606 `agent.act(torch.ones(2))` runs the uncompiled model")
+
+
 @pytest.mark.parametrize(
     ("text", "code", "line"),
     [

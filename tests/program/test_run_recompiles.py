@@ -90,6 +90,9 @@ def test_each_recompile_names_the_users_argument_and_what_ends_it(
         "scale": "a number that changes is dynamic from its second value on",
     }
     assert {name: remedy for name, (_, remedy) in found.items() if not remedy.startswith(starts[name])} == {}
+    predicted = {finding["guarded"]["name"]: finding["status"] for finding in told["findings"]}
+    assert predicted == dict.fromkeys(["pos", "rounds", "p", "scale"], "confirmed")
+    assert "predicted recompile cause" not in told["summary"]["headline"]
 
 
 @pytest.mark.parametrize(

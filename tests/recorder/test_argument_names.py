@@ -76,7 +76,13 @@ KEYWORDS = {"kwargs['points']": "points", "kwargs['camera']": "camera", "kwargs[
         (passing(passing(project)), {**FOUND, **KEYWORDS}),
         (
             passing(Net()),
-            {"args[0]": "images", "args[1]": "size", "kwargs['images']": "images", "kwargs['size']": "size"},
+            {
+                "args[0]": "images",
+                "args[1]": "size",
+                "kwargs['images']": "images",
+                "kwargs['size']": "size",
+                "function": "Net",
+            },
         ),
         (passing(Net.forward), {"args[0]": "self", "args[1]": "images", "args[2]": "size"}),
     ],
@@ -108,6 +114,25 @@ def test_modules_are_told_apart_and_methods_that_are_bound_anew_are_not() -> Non
     identities = [each[2] for each in found if each is not None]
     assert identities[0] != identities[1]
     assert identities[2] == identities[3]
+
+
+def test_decorated_methods_of_one_object_are_told_apart() -> None:
+    """The code of what a decorator makes is the same for each: ``@torch.no_grad()`` on two methods of an environment."""
+
+    class Env:
+        @torch.no_grad()
+        def observe(self) -> torch.Tensor:
+            return torch.ones(3)
+
+        @torch.no_grad()
+        def reward(self, observed: torch.Tensor) -> torch.Tensor:
+            return observed.sum()
+
+    env = Env()
+    found = [argument_names(*_frame(passing(each))) for each in (env.observe, env.reward, env.reward)]
+    identities = [each[2] for each in found if each is not None]
+    assert identities[0] != identities[1]
+    assert identities[1] == identities[2]
 
 
 def _frame(wrapper: Any) -> tuple[Any, dict[str, Any]]:

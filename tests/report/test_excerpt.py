@@ -66,6 +66,14 @@ def test_a_place_of_which_only_the_beginning_is_known_is_hit_without_a_mark(find
     assert [(line.hit, line.marked) for line in lines] == [(False, ""), (True, ""), (False, "")]
 
 
+def test_a_long_line_of_which_only_the_beginning_is_known_is_shown(finding: Finding) -> None:
+    """A run names the line of an operator that raises, and no columns."""
+    code = "    return cross_entropy(" + "logits, " * 30 + ")"
+    line = marked_line(_at(finding, (code,), (1, 1, 1, 1)))
+    assert line is not None and (line.before, line.marked) == ("    ", "")
+    assert line.text.startswith("    return cross_entropy(logits, ") and len(line.text) <= WINDOW + 2
+
+
 def test_the_way_to_a_finding_begins_with_the_nearest_call(rich: Diagnosis) -> None:
     finding = replace(rich.findings[0], function="clip", called_from=(Caller("m.py", 3, "Net.forward"),))
     assert called_from(finding) == "`Net.forward` (m.py:3)"

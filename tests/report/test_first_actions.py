@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphdoctor.breaks.guards import REMOVE_BREAKS
 from graphdoctor.breaks.measured_costs import not_reached_yet
-from graphdoctor.model.findings import Diagnosis, Edit, Fix
+from graphdoctor.breaks.recompiles.guards import REMOVE_BREAKS
+from graphdoctor.model.findings import Diagnosis, Edit, Fix, Guarded
 from graphdoctor.model.runs import Frame
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.proof import against, proof
@@ -76,6 +76,17 @@ def test_a_recompile_at_the_place_of_a_finding_is_no_action_of_its_own(rich: Dia
     here = replace(run, recompiles=(replace(run.recompiles[0], path=place.path, line=place.line),))
     found = first_actions(replace(rich, findings=rich.findings[1:2], dynamic=(here,)))
     assert [action.finding for action in found] == [rich.findings[1]]
+
+
+def test_a_recompile_that_a_finding_explains_is_no_action_of_its_own(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    recompile = replace(rich.dynamic[0].recompiles[0], path="net.py", kind="value", name="scale")
+    run = replace(rich.dynamic[0], recompiles=(recompile,))
+    for name, count in (("scale", 1), ("rate", 2)):
+        finding = replace(rich.findings[1], guarded=Guarded("net.py", name))
+        actions = first_actions(replace(rich, findings=(finding,), dynamic=(run,)))
+        assert len(actions) == count
+        assert all(action.effect.startswith(f"recompiles: {recompile.cause}; ") for action in actions[count - 1 :])
 
 
 def test_without_a_run_many_findings_are_told_by_rule(many: Callable[[int], Diagnosis]) -> None:

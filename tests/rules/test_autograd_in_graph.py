@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from graphdoctor.lint.engine import analyse
@@ -383,3 +385,25 @@ def test_the_parts_of_a_complex_tensor_are_not_assigned(tmp_path, splits, part):
     file.write_text(source.replace("def f", "@torch.compile\ndef f"))
     assert [f.rule for f in analyse([(file, file.name)]).findings] == ["GD501"]
     assert splits(source, "f", torch.rand(4))
+
+
+def test_the_memory_of_an_array_is_none_of_autograd(tmp_path: Path) -> None:
+    """An array has no `copy_`, so what helps where the data of a tensor is assigned does not help here."""
+    source = """\
+import numpy as np
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        a = x.numpy()
+        a = (a + a.T) / 2
+        a.data = np.ones(a.shape)
+        return torch.from_numpy(a)
+"""
+    file = tmp_path / "model.py"
+    file.write_text(source)
+    (finding,) = analyse([(file, file.name)]).findings
+    assert finding.message.startswith("`a.data` is assigned, which is the memory of an array")
+    assert "copy_" not in finding.suggestion and finding.fix is not None and not finding.fix.edits

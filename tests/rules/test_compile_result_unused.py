@@ -29,6 +29,13 @@ def test_a_name_of_the_module_that_nothing_reads_while_the_plain_model_runs(
     assert [f.rule for f in analyse([(file, "run.py")]).findings] == found
 
 
+@pytest.mark.parametrize(("rest", "found"), [("; fast(x)", []), ("; net(x)", ["GD601"])])
+def test_what_stands_on_the_same_line_comes_after(tmp_path: Path, rest: str, found: list[str]) -> None:
+    file = tmp_path / "run.py"
+    file.write_text(f"import torch\n\n\ndef work(net, x):\n    fast = torch.compile(net){rest}\n")
+    assert [f.rule for f in analyse([(file, "run.py")]).findings] == found
+
+
 GIVEN = """\
 import torch
 

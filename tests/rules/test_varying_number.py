@@ -206,3 +206,145 @@ def test_a_member_of_an_enum_is_no_number(tmp_path: Path, passed: str, found: in
     file = tmp_path / "modes.py"
     file.write_text(ENUM.format(passed=passed))
     assert len([f for f in analyse([(file, "modes.py")]).findings if f.rule == "GD704"]) == found
+
+
+HELD = """\
+import torch
+import torch.nn as nn
+
+
+class Settings:
+    def __init__(self):
+        self.window = 1
+        self.unread = 1
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.depth = 1
+
+    def forward(self, x):
+        return x * self.depth
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.settings = Settings()
+        self.block = Block()
+        self.epoch = 0
+        self.rate = 0.5
+        self.name = "net"
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def set_window(self, n, scale=1):
+        self.settings.window = n
+
+    def set_unread(self, n):
+        self.settings.unread = n
+
+    def set_rate(self, rate):
+        self.rate = rate
+
+    def anneal(self, epoch):
+        self.epoch = max(1, 10 - epoch)
+
+    def warm_up(self, epoch):
+        self.rate = epoch / 10
+
+    def extra_repr(self):
+        return f"{self.settings.unread} {self.name}"
+
+    def forward(self, x):
+        return self.shift(self.block(x)) * self.rate
+
+    def shift(self, x):
+        return x[: 20 - self.settings.window] + self.epoch
+
+
+net = Net()
+fast = torch.compile(net, backend="eager")
+for step in range(6):
+    STATEMENT
+    fast(torch.ones(32))
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("net.set_epoch(step)", True),
+        ("net.set_epoch(epoch=step * 2)", True),
+        ("fast.set_epoch(step)", True),
+        ("net.set_epoch(3)", False),
+        ("net.set_window(step)", True),
+        ("net.set_window(2, scale=step)", False),
+        ("net.set_unread(step)", False),
+        ("net.set_rate(step / 10)", False),
+        ("net.set_rate(step)", True),
+        ("net.anneal(step)", True),
+        ("net.warm_up(step)", False),
+        ("net.settings.window = step", True),
+        ("net.settings.unread = step", False),
+        ("net.block.depth = step", True),
+        ("net.block.depth += 1", True),
+        ("net.rate += 0.1", False),
+        ("Net().set_epoch(step)", False),
+    ],
+)
+def test_what_a_method_sets_and_what_the_module_holds(tmp_path: Path, statement: str, found: bool) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(HELD.replace("STATEMENT", statement))
+    findings = analyse([(file, "net.py")]).findings
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    exec(compile(file.read_text(), str(file), "exec"), {})
+    compilations = torch._dynamo.utils.counters["frames"]["total"]
+    assert [f.rule for f in findings] == (["GD704"] if found else [])
+    assert (compilations > 2) == found
+    assert all(file.read_text().splitlines()[f.location.line - 1].strip() == statement for f in findings)
+
+
+TRAINER = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    epoch = 0
+
+    def forward(self, x):
+        return x * self.epoch
+
+
+class Trainer:
+    def __init__(self, net):
+        self.net = KEPT
+        self.fast = torch.compile(net)
+
+    def fit(self):
+        for epoch in range(6):
+            self.net.epoch = epoch
+            self.fast(torch.ones(4))
+
+
+def train(net):
+    fast = torch.compile(net)
+    for epoch in range(6):
+        net.epoch = epoch
+        fast(torch.ones(4))
+
+
+Trainer(Net()).fit()
+train(Net())
+"""
+
+
+@pytest.mark.parametrize(("kept", "lines"), [("net", [19, 26]), ("Net()", [26])])
+def test_the_module_under_the_name_it_had_before(tmp_path: Path, kept: str, lines: list[int]) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(TRAINER.replace("KEPT", kept))
+    assert [f.location.line for f in analyse([(file, "net.py")]).findings] == lines

@@ -55,6 +55,7 @@ SHAPES = (
     "class A:\n\tdef f(self):\n\t\treturn  self\n\n\tdef g(self):\n\t\t'''a\nb'''\n\t\treturn  1",
     "if x:\n    class A:\n        def f(self): return  1\n",
     "class A:\n    \x0c\n    def f(self, é =  'ü'):\n        return  é ; 1\n",
+    "def f(x):\n    print(\n        f'a {x.y( 1 )} {x=}' 'b'\n        rf\"{z!r:>{w( 2 )}} { g( x ) }\" f'{ h( 1 ) = }{x=:>{y=}}'\n    )\n",
     "class A:\n    pass\nclass B(A,):\n    if a :\n        x =  1\n    else :\n        def f(self): ...\n",
 )
 

@@ -41,6 +41,19 @@ def test_an_expression_is_one_cause_whatever_its_value(traces: Traces) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        ("v = g.square().mean(dim=red_dim, keepdim=True)", "one compilation for each value is the least: it names a"),
+        ("v = g.square().mean(axis=(red_dim, 0))", "one compilation for each value is the least: it names a"),
+        ("v = g.mean(dim=0) * red_dim", "pass the number as a tensor"),
+    ],
+)
+def test_a_number_that_names_a_dimension(traces: Traces, code: str, advice: str) -> None:
+    (found,) = _recompiles(traces, *(f"red_dim == -{n}  # {code}  # net.py:5 in step" for n in (2, 1)))
+    assert found.remedy is not None and found.remedy.startswith(advice)
+
+
+@pytest.mark.parametrize(
     ("code", "needed_by", "advice"),
     [
         (
@@ -70,6 +83,9 @@ def test_a_number_that_no_tensor_can_replace(traces: Traces, code: str, needed_b
         ("___check_obj_id(mode, 13978), type=<class '__main__.Mode'>", "pass the same object each time"),
         ("fn.keywords['alpha'] == 0.1", "a number that changes is dynamic from its second value on"),
         ("len(losses) != 1", "pass the same keys in each call"),
+        ("KeyError on meta['scale']", "pass the same keys in each call"),
+        ("getattr failed on source state.cfg", "set it before the first call"),
+        ("G['MODE'] == 'a'", "one compilation for each value is the least"),
         ("len(xs) == 1", "keep the length the same in each call"),
         (
             "tensor 'self._modules['a']._parameters['bias']' size mismatch at index 0. expected 4, actual 5. Guard failed "
@@ -112,6 +128,38 @@ def test_a_size_that_counts_a_loop(traces: Traces, tmp_path: Path, unrolled: boo
         "a loop over this size is unrolled" if unrolled else "torch.compile(dynamic=True) where dynamic=False is set"
     )
     assert found.remedy is not None and found.remedy.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("before", "count", "found"),
+    [
+        ("b, n, d = x.shape", "n", True),
+        ("n = x.size(1)", "n", True),
+        ("n = 1", "x.shape[1]", True),
+        ("b, n, d = x.size()", "n - 1", False),
+        ("b, n, d = x.shape", "d", False),
+        ("n = x.size(1)", "self.layers", False),
+    ],
+)
+def test_a_loop_over_the_size_in_a_function_that_is_called(
+    traces: Traces, tmp_path: Path, before: str, count: str, found: bool
+) -> None:
+    net = tmp_path / "net.py"
+    net.write_text(f"def scan(self, x):\n    {before}\n    for i in range({count}):\n        x = x + i\n    return x\n")
+    size = "tensor 'ids' size mismatch at index 1. expected {}, actual {}"
+    both = json.dumps([f"0/1: {size.format(4, 5)}", f"0/0: {size.format(3, 5)}"])
+    model = ("/job/model.py", 3, "forward")
+    traces.write(
+        0,
+        traces.start(0, 0, *model),
+        traces.artifact("recompile_reasons", f"0/0: {size.format(3, 4)}", 0, 1) + traces.start(0, 1, *model),
+        traces.artifact("recompile_reasons", both, 0, 2) + traces.start(0, 2, *model),
+        traces.artifact("graphdoctor_traced_lines", json.dumps({str(net): [2, 3, 4, 5]})),
+    )
+    ((cause,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert cause.remedy is not None
+    assert cause.remedy.startswith("a loop over this size is unrolled") is found
+    assert cause.remedy.endswith("net.py:3)") is found
 
 
 def _of_module(traces: Traces, module: int, attempt: int) -> bytes:

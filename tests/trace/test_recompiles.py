@@ -234,24 +234,6 @@ def test_each_cause_counts_its_own_compilations(traces: Traces) -> None:
     assert [(one.kind, one.compilations, one.caused) for one in found] == [("attribute", 5, 3), ("state", 5, 1)]
 
 
-def test_what_changes_back_and_forth_is_not_the_cause_where_a_counter_is(traces: Traces) -> None:
-    """The discriminator of a GAN: every second call has a gradient, and each call finds a longer list."""
-    grows, grad = "len(L['self'].seen) == {}", "tensor 'x' requires_grad mismatch. expected requires_grad={}"
-    reasons = (
-        [grows.format(0)],
-        [grad.format(0), grad.format(0)],
-        [grad.format(1), grows.format(1), grows.format(0)],
-        [grad.format(0), grows.format(2), grad.format(0), grad.format(0)],
-    )
-    again = [
-        traces.artifact("recompile_reasons", json.dumps(entry), 0, n) + traces.start(0, n, NET, 3)
-        for n, entry in enumerate(reasons, start=1)
-    ]
-    traces.write(0, traces.start(0, 0, NET, 3), *again)
-    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
-    assert [(one.kind, one.caused) for one in found] == [("length", 3), ("requires_grad", 1)]
-
-
 def test_a_number_that_was_compiled_again_once_is_dynamic_whatever_else_made_compilations(traces: Traces) -> None:
     again = _recompiled(traces, 1, "L['n'] == 8", NET, 3) + _recompiled(
         traces, 2, "GLOBAL_STATE changed: grad_mode", NET, 3

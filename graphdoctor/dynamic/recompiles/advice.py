@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.breaks.guard_kinds import is_of_holding
-from graphdoctor.breaks.guards import (
+from graphdoctor.breaks.recompiles.guard_kinds import is_of_holding
+from graphdoctor.breaks.recompiles.guards import (
     AVOID_ZERO_AND_ONE,
     BECOMES_DYNAMIC,
     FILL_BEFORE,

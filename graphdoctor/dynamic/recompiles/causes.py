@@ -13,9 +13,10 @@ from typing import Any
 
 import torch
 
-from graphdoctor.breaks import guards
-from graphdoctor.breaks.guarded_names import is_set_by_constructor
 from graphdoctor.breaks.locations import Places
+from graphdoctor.breaks.recompiles import guards
+from graphdoctor.breaks.recompiles.decisive_guard import Compilations
+from graphdoctor.breaks.recompiles.guarded_names import is_set_by_constructor
 from graphdoctor.dynamic.recompiles.compiled_calls import Call, Code
 from graphdoctor.model.runs import SweepCall
 
@@ -67,6 +68,7 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
     first = calls[0].recording.recompiles if calls else ()
     repeated = {frames[failed.frame] for failed in first if failed.frame in frames}
     found: dict[tuple[object, ...], Cause] = {}
+    compilations = Compilations()
     for number, (previous, call) in enumerate(pairwise(calls), 1):
         started = {(start.frame, start.attempt) for start in call.recording.starts}
         changed = changes(previous.inputs, call.inputs)
@@ -78,7 +80,8 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
             if at_limit and is_shared and kept is not None:
                 found[kept] = replace(found[kept], at_limit=True)
                 continue
-            guard = _guard_of_change(failed.reasons, changed, call) if is_shared else guards.read(failed.reasons[0])
+            guard = compilations.guard_of(failed.reasons, failed.frame, failed.attempt)
+            guard = _guard_of_change(failed.reasons, changed, call) if is_shared else guard
             name, dimension = _at_fault(guard, changed, call)
             others = tuple(c for c in changed if c != (name, dimension))
             is_of_submodule = guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)

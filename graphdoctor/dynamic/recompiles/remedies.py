@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from graphdoctor.breaks.guard_kinds import spoken
+from graphdoctor.breaks.recompiles.guard_kinds import spoken
 from graphdoctor.dynamic.recompiles import arguments, guarded_values
 from graphdoctor.dynamic.recompiles.causes import Cause
 from graphdoctor.dynamic.recompiles.compiled_calls import Call, Code, NotApplicable, Remedy, Step

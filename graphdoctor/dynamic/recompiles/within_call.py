@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from graphdoctor.breaks import guards
 from graphdoctor.breaks.locations import Places
+from graphdoctor.breaks.recompiles import guards
 from graphdoctor.dynamic.recompiles.recompile import recompile_limit
 from graphdoctor.dynamic.tracing.capture import Failed, Recording
 from graphdoctor.model.runs import Recompile

@@ -23,9 +23,10 @@ from typing import Any, Literal
 
 import torch
 
-from graphdoctor.breaks import guards, registry
+from graphdoctor.breaks import registry
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.breaks.messages import parse
+from graphdoctor.breaks.recompiles import guards
 from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER, exact_lines, jumps_back, stack_being_traced
 
 _TRACE = "torch.__trace"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -13,7 +14,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.merged_parts import merged
 from graphdoctor.fixes.core.own_name import with_own_name
-from graphdoctor.model.findings import Fix, Known
+from graphdoctor.model.findings import Edit, Fix, Known
 from graphdoctor.static.domain.events import ArgumentCall, Event, Site
 from graphdoctor.static.rule import FixPlan, Hit, Refusal, Rule
 from graphdoctor.syntax.walk import is_node
@@ -31,6 +32,8 @@ _READS_LINES = (
     "co_code",
     "linecache",
 )
+#: What stands before the sign of equality in ``{x.norm()=}``.
+_SHOWN = re.compile(r"\{([^{}]*[^{}=!<>\s])\s*=\s*[}:!]")
 
 
 def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) -> Fix | None:
@@ -80,6 +83,8 @@ def _in_this_file(plan: FixPlan, editor: Editor) -> FixPlan:
     """``plan``, unsafe where the file looks at its own code."""
     if plan.safety != "safe":
         return plan
+    if any(_is_shown(edit, editor) for edit in plan.edits):
+        return replace(plan, safety="unsafe", reason="It changes code that `{...=}` shows as text.")
     texts = [edit.text for edit in plan.edits]
     moves_lines = any("\n" in t or "\r" in t for t in texts) or any(e.start[0] != e.end[0] for e in plan.edits)
     if moves_lines and any(editor.has_word(word) for word in _READS_LINES):
@@ -88,6 +93,14 @@ def _in_this_file(plan: FixPlan, editor: Editor) -> FixPlan:
         reason = "TorchScript, which this file uses, compiles the new test and may warn."
         return replace(plan, safety="unsafe", reason=reason)
     return plan
+
+
+def _is_shown(edit: Edit, editor: Editor) -> bool:
+    """Whether ``edit`` changes code in an f-string that shows it as text, ``f"{x.norm()=}"``."""
+    if edit.path != editor.path or edit.start[0] != edit.end[0] or not editor.module.has(_SHOWN):
+        return False
+    shown = _SHOWN.finditer(editor.module.lines[edit.start[0] - 1])
+    return any(span.start(1) < edit.start[1] and edit.end[1] <= span.end(1) + 1 for span in shown)
 
 
 def _weaker(first: FixPlan, second: FixPlan | Refusal) -> FixPlan | Refusal:
@@ -99,15 +112,9 @@ def _weaker(first: FixPlan, second: FixPlan | Refusal) -> FixPlan | Refusal:
 
 
 def as_written(found: Any, written: Written) -> Any:
-    """``found``, a hit, event, site or node of the tree that was analysed, with the nodes of the file as it is written.
-
-    Raises Refuse where the two trees part, which they do only inside adjacent strings.
-    """
+    """``found``, a hit, event, site or node of the tree that was analysed, with the nodes of the file as written."""
     if is_node(found):
-        try:
-            return written.of(found)
-        except KeyError:
-            raise Refuse("the code is part of adjacent strings") from None
+        return written.of(found)
     if isinstance(found, (Hit, Event, Site, ArgumentCall)):
         changed = {f.name: as_written(getattr(found, f.name), written) for f in fields(found)}
         return replace(found, **changed)

@@ -25,6 +25,8 @@ _READ = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_C
 #: Where the system can, a folder is opened to be passed through only, which takes no permission to list it.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_CLOEXEC", 0)
+#: Said of a file outside of what may be written.
+NOT_GIVEN = "was not given, so it was not written"
 
 
 def places(paths: Sequence[str]) -> tuple[Path, ...]:
@@ -65,7 +67,7 @@ def write(file: Path, before: str, after: str, allowed: Sequence[Path]) -> None:
     target = Path(os.path.realpath(file))
     place = next((place for place in allowed if target.is_relative_to(place)), None)
     if place is None and target == Path(os.path.abspath(file)):
-        raise SourceError("was not given, so it was not written")
+        raise SourceError(NOT_GIVEN)
     if place is None:
         raise SourceError(f"leads by a link to {target}, which was not given, so it was not written")
     base = place if target != place else place.parent

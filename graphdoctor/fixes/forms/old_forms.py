@@ -10,7 +10,7 @@ from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.analysis.uses import is_elsewhere
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.guards import EAGER_ONLY
-from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.events import Call, SetAttr
 from graphdoctor.static.domain.value_functions import is_tensor, may_be_tensor, tensor_of
 from graphdoctor.static.domain.values import UNKNOWN
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -139,6 +139,9 @@ def written_data(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(statement, cst.Assign) or target is not hit.place or not isinstance(target, cst.Attribute):
         return Refusal("This does not store into the data of one tensor.")
     if target.attr.value != "data":
+        return Refusal("This does not store into the data of one tensor.")
+    stored = tensor_of(hit.event.receiver) if isinstance(hit.event, SetAttr) else None
+    if stored is not None and stored.numpy:
         return Refusal("This does not store into the data of one tensor.")
     text = f"{editor.code(target)}.copy_({editor.code(statement.value)})"
     reason = "The values are copied: the shape and dtype must be the same, and what shares the old memory sees them."

@@ -65,11 +65,7 @@ def _calls(function: cst.FunctionDef, owner: cst.ClassDef | None, editor: Editor
         raise Refuse(RETURNED)
     text = f"self.{name}" if owner is not None else name
     called_so = (call for call in editor.every(cst.Call) if editor.code(call.func) == text)
-    try:
-        found = [call for read in called_so if isinstance(call := editor.module.of(read), cst.Call)]
-    except KeyError:
-        # It is called inside adjacent strings, which are not read as they are written.
-        raise Refuse(RETURNED) from None
+    found = [call for read in called_so if isinstance(call := editor.module.of(read), cst.Call)]
     mentioned = sum(node.value == name for node in editor.every(cst.Name))
     if not found or mentioned != len(found) + 1 or any(a.star for call in found for a in call.args):
         raise Refuse(RETURNED)

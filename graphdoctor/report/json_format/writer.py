@@ -94,6 +94,7 @@ def _finding(finding: Finding) -> Json:
         "dropped": list(finding.dropped),
         "fix": _fix(finding.fix),
         "called_from": [[caller.path, caller.line, caller.function] for caller in finding.called_from],
+        "guarded": finding.guarded and asdict(finding.guarded),
         "snippet": list(finding.snippet),
         "snippet_start": finding.snippet_start,
         "allowed": _text(finding.allowed),

@@ -182,11 +182,16 @@ def _by_place(row: Affected, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _without_findings(diagnosis: Diagnosis) -> list[Region]:
-    shown = {finding.fingerprint for finding in diagnosis.findings if finding.severity != "info"}
+    shown = [finding for finding in diagnosis.findings if finding.severity != "info"]
+    marks = {finding.fingerprint for finding in shown}
+    # Those in libraries stand under no region.
+    callers = {(caller.path, caller.function) for f in shown if f.owner != "own" for caller in f.called_from}
+    calling = {(path, function.partition(".")[0]) for path, function in callers}
     return [
         region
         for region in diagnosis.regions
-        if not region.silenced and not region.compiles_parts and shown.isdisjoint(region.findings)
+        if not region.silenced and not region.compiles_parts and marks.isdisjoint(region.findings)
+        if (region.path, region.name) not in calling
     ]
 
 

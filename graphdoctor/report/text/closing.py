@@ -101,7 +101,8 @@ def _ways(diagnosis: Diagnosis) -> str:
     files = [shlex.quote(_from_here(path, diagnosis.root)) for path in files_to_fix(diagnosis)]
     if not files:
         sample = sample or through_sample(diagnosis, bool(unsafe))
-    if sample:
+    # What was run just now, and left these, would leave them again.
+    if sample and sample != diagnosis.command:
         return f"`{sample}` writes"
     proves = "--verify proves, " if is_untried_run(diagnosis) else ""
     return f"{proves}`graphdoctor fix{unsafe} {' '.join(files) or 'FILE'}` writes"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.guards import comes_of_break
+from graphdoctor.breaks.recompiles.guards import comes_of_break
 from graphdoctor.model.labels import BREAKS_NEXT
 from graphdoctor.report import wording
 from graphdoctor.report.proof import against, helps, proof
@@ -121,13 +122,14 @@ def _parts(run: DynamicRun, first: bool, look: Look) -> Iterator[str]:
 
 
 def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
-    """Each cause once, with what helps: of several with the same advice the first says it.
+    """Each cause once, with what helps: of several with the same advice the first says it, if it alone is at its place.
 
     Of many that end with one graph break, the others are only counted, with their places.
     """
     paint = Paint(look.color)
     said: dict[str, str] = {}
     causes = wording.recompiles(diagnosis.dynamic or ())
+    at_place = Counter(map(wording.recompile_place, causes))
     of_break: dict[str, list[str]] = {}
     for recompile in causes:
         if comes_of_break(recompile.guard, recompile.remedy):
@@ -148,7 +150,7 @@ def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
             listed = ", ".join(dict.fromkeys(filter(None, places)))
             more = f"{len(places)} more causes that end with this graph break, at {listed}; --verbose lists them"
             yield from item(more, 2, look.width)
-        said.setdefault(fix, place)
+        said.setdefault(fix, place if at_place[place] == 1 else "")
         if look.verbose:
             from graphdoctor.report import varied
 

@@ -274,6 +274,9 @@ def _abs(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...],
 def _arithmetic(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if args and may_be_tensor(args[0]):
         return replace(tensor_of(args[0]) or Tensor(), owned=False)
+    if len(args) > 1 and is_tensor(args[1]):
+        # `pow(0.9, x)`, `divmod(1, x)`: the number takes the shape of the tensor.
+        return replace(tensor_of(args[1]) or Tensor(), owned=False, argument=False, dtype=None)
     for value in args[:2]:
         unknown_numbers.need(interpreter, node, value)
     return PythonValue("int" if len(args) == 1 else "float")

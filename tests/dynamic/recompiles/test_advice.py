@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.breaks import guards
+from graphdoctor.breaks.recompiles import guards
 from graphdoctor.dynamic.recompiles.advice import advice
 from graphdoctor.dynamic.recompiles.causes import Cause
 

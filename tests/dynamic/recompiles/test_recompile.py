@@ -386,3 +386,13 @@ def test_calls_that_are_compiled_again_are_counted_by_themselves(times: int) -> 
     assert (found.name, found.later_calls) == ("self.calls", times)
     said = failures(DynamicRun("f", "eval", "cpu", outcome="ok", recompiles=(found,)))
     assert said == (("each call is compiled again",) if times > 2 else ())
+
+
+def test_a_number_that_changes_beside_flags_is_a_cause() -> None:
+    def masked(x: torch.Tensor, mask: torch.Tensor | None = None, flag: bool = False, scale: float = 1.0) -> Any:
+        x = x if mask is None else x * mask
+        return (x + 1 if flag else x) * scale
+
+    x, mask = torch.ones(4, 8), torch.ones(4, 8)
+    variants = [(x,), (x, mask), (x, None, True), (x, mask, True), (x, None, False, 2.0), (x, None, True, 3.0)]
+    assert [found.name for found in recompiles(lambda: masked, lambda: variants)] == ["mask", "flag", "scale"]

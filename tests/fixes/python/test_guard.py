@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -33,6 +34,13 @@ def test_guarded_output_no_longer_breaks(make: Any, runner: Any, head: str, line
     assert runner.compiled(after, x).breaks == 0
     result = runner.compiled(after, x, fullgraph=True)
     assert result.graphs == 1 and torch.equal(result.value, runner.eager(source, x))
+
+
+def test_what_is_called_in_adjacent_strings_is_known(fixed: Any) -> None:
+    line = 'print(\n        f"shape {tuple(x.shape)}, "\n        f"least {x.min():.4f}"\n    )'
+    guarded = fixed(TARGET.format(line=line)).text
+    assert f"\n    if not torch.compiler.is_compiling():\n{indent(f'    {line}', '    ')}\n" in guarded
+    assert "is_compiling" not in fixed(TARGET.format(line='print(f"a" f"{next(it)}")')).text
 
 
 def test_eager_still_prints(make: Any, runner: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,3 +154,10 @@ def test_iterators_that_do_not_become_lists(fixed: Any, head: str, body: str, re
 def test_questions_about_types_that_stay(fixed: Any, head: str, call: str, reason: str) -> None:
     result = fixed(program(head, f"return x * 2 if torch.jit.isinstance({call}) else x"))
     assert [f.fix.reason for f in result.findings if f.rule == "GD405" and f.fix is not None] == [reason]
+
+
+@pytest.mark.parametrize(("shown", "safety"), [("{pow(x, 2).ndim}", "safe"), ("{pow(x, 2).ndim=}", "unsafe")])
+def test_code_that_is_shown_as_text_changes_the_text(fixed: Any, shown: str, safety: str) -> None:
+    (finding,) = fixed(program("", f'return x * len(f"{shown}")')).findings
+    assert (finding.rule, finding.fix.safety) == ("GD405", safety)
+    assert (finding.fix.reason == "It changes code that `{...=}` shows as text.") == (safety == "unsafe")

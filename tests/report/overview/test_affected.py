@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphdoctor.model.findings import Diagnosis, Finding, Region
+from graphdoctor.model.findings import Caller, Diagnosis, Finding, Region
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.overview.affected import affected, around_models, by_model, overview
 from graphdoctor.report.text import terminal
@@ -81,6 +81,13 @@ def test_a_clean_scan_says_what_was_looked_at(scanned: Diagnosis) -> None:
     assert wrapped in terminal.render(clean)
     one = replace(clean, regions=scanned.regions[3:4])
     assert "No break is predicted in the code of 1 model: Clean.\n" in terminal.render(one)
+
+
+def test_a_model_that_breaks_in_a_library_is_not_said_to_be_clean(scanned: Diagnosis) -> None:
+    way = (Caller("clean.py", 9, "Clean.forward"), Caller("helper.py", 2, "prepare"))
+    inside = replace(scanned.findings[0], owner="third-party", called_from=way)
+    text = terminal.render(replace(scanned, findings=(inside,), regions=scanned.regions[3:]))
+    assert "No break is predicted in the code of 1 model: Cleanest; and of 1 function: helper.\n" in text
 
 
 def test_a_run_a_comparison_and_the_findings_of_one_model_need_no_overview(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.breaks.guards import remove_break
+from graphdoctor.breaks.recompiles.guards import remove_break
 from graphdoctor.model.consequence import PASSES
 from graphdoctor.model.findings import Diagnosis, Finding, Fix, Location, ScannedFile
 from graphdoctor.model.labels import BREAKS_NEXT
@@ -217,6 +217,10 @@ def test_the_same_advice_for_several_recompiles_is_said_once(rich: Diagnosis) ->
     shown = " ".join(text.split())
     assert shown.count("help: pad to a few sizes") == 1
     assert "help: as for model.py:17 " in shown and "help: pass a tensor" in shown
+    # A place with several causes does not say which of them is meant.
+    beside = replace(other, line=first.line)
+    text = terminal.render(replace(rich, dynamic=(replace(run, recompiles=(first, second, beside)),)))
+    assert " ".join(text.split()).count("help: pad to a few sizes") == 2
 
 
 def test_many_recompiles_of_one_graph_break_are_counted(rich: Diagnosis) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from graphdoctor.breaks.guards import read
+from graphdoctor.breaks.recompiles.guards import read
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,11 @@ from graphdoctor.breaks.guards import read
         ("0/0: 'float' object has no attribute 'size'", "type", None, None),
         ("0/0: tuple index out of range", "rank", None, None),
         ("0/0: list index out of range", "length", None, None),
+        ("0/0: ___check_obj_id(f.__code__, 1403), type=<class 'code'>", "identity", "f", None),
+        ("0/0: CodeGuardAccessor: Not a function on f.__code__", "type", "f", None),
+        ("0/0: getattr failed on source o.cfg", "attribute", "o.cfg", None),
+        ("0/0: KeyError on meta['scale']", "length", "meta['scale']", None),
+        ("0/0: IndexError on xs[2]", "length", "xs[2]", None),
         ("0/0: something new", "other", None, None),
     ],
 )
@@ -51,6 +56,13 @@ def test_reason_is_classified(reason: str, kind: str, name: str | None, dimensio
     guard = read(reason)
     assert (guard.kind, guard.name, guard.dimension) == (kind, name, dimension)
     assert guard.words
+
+
+def test_a_variable_that_a_function_closes_over_is_named_as_in_the_source() -> None:
+    cell = "f.__closure__[0].cell_contents"
+    assert read(f"0/0: {cell} == 0").words == f"{cell} is no longer 0"
+    hinted = read(f'0/0: {cell} == 0   # return x * k  # net.py:9 in inner (HINT: guard on "k")')
+    assert (hinted.name, hinted.words) == (cell, "`k`, which f closes over, is no longer 0")
 
 
 def test_place_and_words() -> None:

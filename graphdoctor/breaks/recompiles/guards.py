@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from graphdoctor.breaks.guard_kinds import LOCAL, STACK_VALUE, SYMBOL, Kind, classify
+from graphdoctor.breaks.recompiles.guard_kinds import LOCAL, STACK_VALUE, SYMBOL, Kind, classify
 
 #: The line of the user's code that set up a guard; after it may come that of torch's, in brackets.
 _USER_CODE = re.compile(r"\s{2,}# (?P<code>.*?)\s+# (?P<path>[^#\s][^#]*?):(?P<line>\d+) in \S+")
@@ -20,6 +20,9 @@ _ZERO_ONE = re.compile(r"^2 <= \S+$")
 _ADDRESS = re.compile(r"(___check_(?:obj|type)_id\(.+?, )\d+\)")
 #: Characters of a guard that are read.
 _MOST = 5_000
+#: The variable of an enclosing function that a guard is on, as Dynamo's hint names it, and the guard's own name for it.
+_VARIABLE = re.compile(r"\(HINT: guard on \"(\w+)\"\)")
+_CELL = re.compile(r"(.+)\.__closure__\[\d+\]\.cell_contents$")
 _CONDITION = re.compile(r"(if|elif|while)\b")
 
 
@@ -73,6 +76,9 @@ def read(reason: str) -> Guard:
     part = classify(bare)
     zero_one = part.kind == "size" and bool(_ZERO_ONE.match(bare))
     words = f"{part.name} has size 0 or 1 in dimension {part.dimension}: {_ZERO_ONE_WORDS}" if zero_one else part.words
+    variable, cell = _VARIABLE.search(first), _CELL.match(part.name or "")
+    if variable and cell:
+        words = words.replace(cell[0], f"`{variable[1]}`, which {cell[1]} closes over,")
     decides = bool(user and _CONDITION.match(user["code"]))
     is_kept = (part.name or "").startswith("self.") or bool(user and _reads_of_self(user["code"], part.name or ""))
     needed = _NEEDED.search(first)

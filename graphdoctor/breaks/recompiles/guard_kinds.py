@@ -32,6 +32,9 @@ _TOO_SHORT: dict[str, tuple[Kind, str]] = {
 _RELATION = re.compile(r"^(?:.*(?:<=|>=|<|>).*|\(.+\) (?:==|!=) .+)$")
 _CONTAINS = re.compile(r"(?:not )?___dict_contains\('(?P<key>\w+)', (?P<owner>.+)\.__dict__\)")
 _HOLDS = re.compile(r"(?:not )?___dict_contains\((?P<key>.+), (?P<owner>[^(),]+)\)$")
+#: What a guard reads on its way is missing, or no function any more: its text names where it ended.
+_MISSING = re.compile(r"(?P<what>getattr failed on source|KeyError on|IndexError on) (?P<name>.+)")
+_NO_FUNCTION = re.compile(r"\w+: Not a function on (?P<name>.+)\.__\w+__")
 _IDENTITY = re.compile(r"___check_(?P<what>obj|type)_id\((?P<name>.+?), ")
 _DEALLOCATED = re.compile(r"because (?P<name>.+?) got deallocated")
 #: A value that a graph break left on the stack, and a symbol for a data-dependent float (torch/utils/_sympy/symbol.py).
@@ -115,7 +118,12 @@ def _state(text: str) -> Part | None:
 
 def is_of_holding(text: str) -> bool:
     """Whether a guard asks if an object has an attribute of its own, which was set or deleted after the first call."""
-    return _CONTAINS.match(text) is not None
+    return _CONTAINS.match(text) is not None or text.startswith("getattr failed on source ")
+
+
+def is_of_keys(text: str) -> bool:
+    """Whether a guard found that a dict lacks a key."""
+    return text.startswith("KeyError on ")
 
 
 def _held(text: str) -> Part | None:
@@ -136,6 +144,9 @@ def _identity(text: str) -> Part | None:
         name = _readable(match["name"])
         if match["what"] == "type":
             return Part("type", name, f"the type of {name} changed")
+        if name.endswith(".__code__"):
+            name = name.removesuffix(".__code__")
+            return Part("identity", name, f"{name} is another function than when compiled")
         return Part("identity", name, f"{name} is no longer the same object")
     if "got deallocated" in text or "invalidated" in text:
         match = _DEALLOCATED.search(text)
@@ -186,6 +197,19 @@ def _compared(text: str) -> Part | None:
     return _comparison(left, right)
 
 
+def _missing(text: str) -> Part | None:
+    """``getattr failed on source o.cfg``, ``KeyError on d['k']``, ``...Accessor: Not a function on f.__code__``."""
+    if match := _NO_FUNCTION.fullmatch(text):
+        name = _readable(match["name"])
+        return Part("type", name, f"the type of {name} changed: it is no Python function now")
+    match = _MISSING.fullmatch(text)
+    if match is None:
+        return None
+    kind: Kind = "attribute" if match["what"].startswith("getattr") else "length"
+    name = _readable(match["name"])
+    return Part(kind, name, f"{spoken(name)} was there when compiled, and is not now")
+
+
 def _empty(text: str) -> Part | None:
     """``not self.hooks``."""
     if not text.startswith("not "):
@@ -195,7 +219,7 @@ def _empty(text: str) -> Part | None:
 
 
 #: The readers of guards. The order counts: a later one would also read some texts that are meant for an earlier one.
-_READERS = (_tensor, _no_tensor, _state, _held, _identity, _size, _error, _compared, _empty)
+_READERS = (_tensor, _no_tensor, _state, _held, _identity, _size, _error, _missing, _compared, _empty)
 
 
 def _relation(text: str) -> Part:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphdoctor.breaks.guarded_names import is_from_outside, is_set_by_constructor
+from graphdoctor.breaks.recompiles.guarded_names import is_from_outside, is_set_by_constructor
 
 LAYER = "class Layer:\n    def __init__(self, n):\n        self.n = n\n"
 
