@@ -30,8 +30,10 @@ _ASSERTED = (
 )
 
 
-#: Below this number all whole numbers have a value of their own in each dtype but those of 8 bits.
-_EXACT = 256
+#: Below this number all whole numbers have a value of their own in each dtype.
+_EXACT = 128
+#: Comparisons of numbers, which those of tensors are like; ``is`` and ``in`` are not.
+_COMPARED = (cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
 def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -140,6 +142,8 @@ def _read_number(node: cst.Assert, editor: Editor) -> Edit | None:
     test, text = node.test, node.msg
     is_constant = text is None or isinstance(text, (cst.SimpleString, cst.ConcatenatedString))
     if not is_constant or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    if not isinstance(test.comparisons[0].operator, _COMPARED):
         return None
     read, other = test.left, test.comparisons[0].comparator
     if text is not None and any(isinstance(n, cst.FormattedString) for n in walk(text)):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import PURE, called, root, words
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
@@ -104,10 +105,7 @@ def is_own_store(statement: cst.CSTNode, block: cst.BaseSuite, editor: Editor) -
         return False
     inside, here = set(walk(block)), editor.location(statement)
     made = [a for a in editor.assignments(function, owner.value) if a in inside]
-    calls = [a.value for a in made if isinstance(a, cst.Assign)]
-    is_new = (
-        bool(made) and all(isinstance(v, cst.Call) and called(v) in _NEW for v in calls) and len(calls) == len(made)
-    )
+    is_new = bool(made) and all(isinstance(a, cst.Assign) and _is_new(a.value, editor) for a in made)
     before = [u for u in editor.mentions(function, owner.value) if u in inside and editor.location(u) < here]
     if not is_new or editor.newline in editor.code(statement) or not branch_arms.is_local(owner.value, block, editor):
         return False
@@ -115,6 +113,14 @@ def is_own_store(statement: cst.CSTNode, block: cst.BaseSuite, editor: Editor) -
     for index in (part.slice.value for part in target.slice if isinstance(part.slice, cst.Index)):
         branch_arms.check_calls(index, editor)
     return all(_is_written(use, editor) for use in before) and owner.value not in names(value)
+
+
+def _is_new(value: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``value`` calls a function of torch, or a method of a tensor, that gives a new tensor."""
+    if not isinstance(value, cst.Call) or called(value) not in _NEW:
+        return False
+    is_method = isinstance(value.func, cst.Attribute) and is_tensor(editor.value(value.func.value))
+    return is_method or dotted_name(value.func, editor) == f"torch.{called(value)}"
 
 
 def _is_written(use: cst.Name, editor: Editor) -> bool:

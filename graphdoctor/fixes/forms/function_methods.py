@@ -50,9 +50,9 @@ def _static(node: cst.FunctionDef, editor: Editor) -> Sequence[Edit]:
     named = [each.decorator for each in node.decorators]
     if len(named) != 1 or dotted_name(named[0], editor) != "builtins.classmethod":
         raise Refuse(f"`{node.name.value}` has other decorators, which may need the class")
-    own, *others = (*node.params.posonly_params, *node.params.params)
-    read = {own.name.value, "super", "__class__", "locals", "vars"}
-    if any(isinstance(n, cst.Name) and n.value in read for n in walk(node.body)) or not others:
+    own, *others = (*node.params.posonly_params, *node.params.params, None)
+    read = {"super", "__class__", "locals", "vars", "eval", "exec"} | ({own.name.value} if own is not None else set())
+    if own is None or others[0] is None or any(isinstance(n, cst.Name) and n.value in read for n in walk(node.body)):
         raise Refuse(f"`{node.name.value}` reads the class: call its other methods by the name of the class instead")
     if not is_builtin("staticmethod", editor):
         raise Refuse("the name staticmethod may stand for something else in this file")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name, is_builtin
-from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.purity import called, calls
 from graphdoctor.fixes.analysis.types import assigned, latest
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -26,6 +26,7 @@ _GO_OVER = tuple(
     f"builtins.{name}" for name in ("enumerate", "list", "max", "min", "set", "sorted", "sum", "tuple", "zip")
 )
 _REASON = "The numbers stay those of Python; a tensor would round floats to its dtype."
+_NEGATIVE = "A range of a negative count is empty, where `torch.arange` raises."
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def stay_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     for name in ("max", "min", "sum", "list"):
         if f"{name}(" in text and not is_builtin(name, editor):
             raise Refuse(f"the name {name} may stand for something else in this file")
-    return FixPlan(tuple(edits), "unsafe", _REASON)
+    is_counted = any(called(inner) == "arange" for inner in calls(tensor))
+    return FixPlan(tuple(edits), "unsafe", f"{_REASON} {_NEGATIVE}" if is_counted else _REASON)
 
 
 def _goes_over(call: cst.Call, editor: Editor) -> bool:
@@ -180,7 +182,7 @@ def _stays(number: cst.BaseExpression, editor: Editor) -> bool:
         isinstance(node, (*parts, cst.BaseParenthesizableWhitespace)) for node in walk(number)
     ):
         return False
-    return all(len(editor.assignments(function, name)) <= (name not in parameters(function)) for name in names(number))
+    return _are_bound_once(number, function, editor)
 
 
 def _kept(items: cst.BaseExpression, editor: Editor) -> _Numbers | None:
@@ -211,7 +213,17 @@ def _lasts(items: cst.BaseExpression, editor: Editor) -> bool:
     function = editor.function_of(items)
     if function is None or not isinstance(items, (cst.List, cst.Tuple, cst.Attribute)):
         return False
-    return all(len(editor.assignments(function, name)) <= (name not in parameters(function)) for name in names(items))
+    return _are_bound_once(items, function, editor)
+
+
+def _are_bound_once(node: cst.BaseExpression, function: cst.FunctionDef, editor: Editor) -> bool:
+    """Whether each name in ``node`` has one value in a call: a loop may bind it anew after the tensor is made."""
+    loops = (cst.For, cst.While)
+    return all(
+        len(bound := editor.assignments(function, name)) <= (name not in parameters(function))
+        and not any(isinstance(outer, loops) for b in bound for outer in (b, *editor.ancestors(b)))
+        for name in names(node)
+    )
 
 
 def _is_dtype(argument: cst.Arg) -> bool:

@@ -137,6 +137,12 @@ def test_a_new_tensor_of_a_side_is_written_in_each_call(make: Any, made: str, be
     assert f"    {written}\n" in after
 
 
+def test_what_only_is_called_like_a_function_of_torch_may_be_seen_by_others(make: Any) -> None:
+    body = "y = x * 2\nif x.sum() > 0:\n    part = flag.zeros(2)\n    part[0] = x.max()\n    y = y + part\nreturn y"
+    with pytest.raises(Refuse):
+        make(source_of(body), cst.If).run(flatten_branch)
+
+
 def test_a_name_that_other_code_reads_is_no_helper(make: Any) -> None:
     body = "y = x\nif x.sum() > 0:\n    z = x * 2\n    y = z + 1\nif flag:\n    y = y + z\nreturn y"
     with pytest.raises(Refuse, match="`z` is not assigned before the branch"):

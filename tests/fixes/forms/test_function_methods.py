@@ -83,6 +83,16 @@ def test_class_methods_that_do_not_read_the_class_become_static(fixed: Any, runn
             "`forward` reads the class: call its other methods by the name of the class instead.",
         ),
         (
+            "return x * factor",
+            "return eval('cls').run(x, factor)",
+            "`forward` reads the class: call its other methods by the name of the class instead.",
+        ),
+        (
+            "def forward(cls, ctx, x, factor=2.0):",
+            "def forward(*given):\n        _, ctx, x = given\n        factor = 2.0",
+            "`forward` reads the class: call its other methods by the name of the class instead.",
+        ),
+        (
             "    @classmethod\n    def b",
             "    @once\n    @classmethod\n    def b",
             "`backward` has other decorators, which may need the class.",

@@ -58,8 +58,15 @@ def test_an_arange_is_a_range(fixed: Any, runner: Any, made: str, read: str, wri
         "places = torch.arange(n)\n    places[0] = 2",
         "places = torch.arange(n)\n    places.add_(1).clamp_(max=4)",
         "places = torch.arange(int(x.sum()))",
+        "for n in (2, 3):\n        if n == 2:\n            places = torch.arange(n)",
     ],
 )
 def test_an_arange_whose_numbers_may_be_others_stays(fixed: Any, made: str) -> None:
     source = SOURCE.format(made=made, read="places.tolist()")
     assert "places.tolist()" in fixed(source, unsafe=True).text
+
+
+def test_a_negative_count_is_announced(fixed: Any) -> None:
+    source = SOURCE.format(made="", read="torch.arange(n - 9).tolist()")
+    reasons = [f.fix.reason for f in fixed(source, unsafe=True).findings if f.fix is not None]
+    assert any("A range of a negative count is empty, where `torch.arange` raises." in reason for reason in reasons)
