@@ -232,7 +232,7 @@ TABLE: list[Row] = [
     (count_kept, "return g(x) + torch.bincount(x[x > 0], minlength=3)", (cst.Call, "bincount"), UNKNOWN,
      "The count stands in the middle of a statement."),
     (call_with_all_rows, "m = x > 0\nif m.any():\n    y = x[m]\n    x[m] = g(x[m])", (cst.Call, "any"), BOOL,
-     "The branch does more than write back what a mask selects."),
+     "`y` is used outside the branch too."),
     (call_with_all_rows, "m = x > 0\nif y.any():\n    x[m] = g(x[m])", (cst.Call, "any"), BOOL,
      "The branch tests more than whether the mask selects anything."),
     (call_with_all_rows, "m = x > 0\nx[m], y[n] = g(x[m])", (cst.Subscript, "x[m]"), BOOL,
