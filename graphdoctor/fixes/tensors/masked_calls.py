@@ -32,12 +32,13 @@ from graphdoctor.syntax.walk import walk
 _REASON = (
     "It is called with all rows, those that the mask leaves out filled with the first one that it selects: that must "
     "not matter to the rows that it selects. Where the mask selects none it is called with zeros, and results then "
-    "require gradients, of zeros or NaN, that they did not."
+    "require gradients, of zeros or NaN, that they did not. Another dtype is converted, where the write raised."
 )
 _BLOCK = (
     "The branch runs in each call, with all rows, those that the mask leaves out filled with the first one that it "
     "selects: that must not matter to the rows that it selects. Where the mask selects none it runs with zeros, and "
-    "results then require gradients, of zeros or NaN, that they did not."
+    "results then require gradients, of zeros or NaN, that they did not. Another dtype is converted, where the write "
+    "raised."
 )
 #: Operators that combine all rows, so that copies of one row change the results of the others.
 _JOINS = words("""
@@ -351,7 +352,7 @@ def _edit(block: _Block, values: Sequence[cst.BaseExpression], pick: str, editor
         f"{rows} = torch.where({selected}, {rows}, {first})",
         "",
         f"def {pick}(values):",
-        f"\tvalues = values.flatten(0, {mask}.ndim - 1)[{rows}]",
+        f"\tvalues = values.reshape({selected}.numel(), *values.shape[{mask}.ndim :])[{rows}]",
         f"\treturn torch.where({selected}.any(), values, torch.zeros_like(values))",
         "",
     ]

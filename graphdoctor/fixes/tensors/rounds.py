@@ -30,6 +30,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 _ROWS = (["0"], ["dim=0"])
+_EMPTY = "Where no round counts, nothing raises for an empty `{}`: its sum is 0, and its mean NaN or 0."
 
 
 def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -74,7 +75,8 @@ def _with_numbers(rounds: Rounds | Refusal, hit: Hit, editor: Editor) -> FixPlan
     }
     divisors |= {count: f"{count}.clamp(min=1)" for _, count in (_names(one, editor) for one in rounds.appended)}
     edits = dict.fromkeys((*rounds.plan.edits, *starts, *lists, *(without_zero(e, divisors) for e in flow.edits)))
-    return FixPlan(tuple(edits), rounds.plan.safety, rounds.plan.reason, rounds.plan.known)
+    reason = " ".join((rounds.plan.reason, *(_EMPTY.format(one.listed) for one in rounds.appended)))
+    return FixPlan(tuple(edits), rounds.plan.safety, reason, rounds.plan.known)
 
 
 def _grows(name: str, rounds: Rounds, editor: Editor) -> bool:

@@ -84,3 +84,13 @@ def test_rows_that_meet_each_other_stay(make: Any, name: str) -> None:
     lines, reason = REFUSED[name]
     with pytest.raises(Refuse, match=reason):
         make(source_of(BRANCH.format(lines)), cst.Call, "any(").run(call_with_all_rows)
+
+
+def test_a_tensor_of_another_shape_than_the_mask_still_raises(make: Any, runner: Any) -> None:
+    import torch
+
+    after = make(source_of(BRANCH.format("a = x[m]\n    y[m] = a * 2")), cst.Call, "any(").after(call_with_all_rows)
+    assert "picked(x)" in after
+    longer = after.replace("picked(x)", "picked(torch.cat([x, x]))")
+    with pytest.raises(RuntimeError):
+        runner.eager(longer, torch.rand(3), torch.ones(3))

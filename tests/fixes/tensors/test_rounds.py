@@ -171,6 +171,13 @@ def test_what_is_said_where_nothing_fits(tmp_path: Path, name: str) -> None:
     assert [fix.reason for fix in fixes if fix is not None and fix.safety == "manual"] == [sentence]
 
 
+def test_what_an_empty_list_gives_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(program(FORMS["list"]))
+    reasons = {f.fix.reason for f in engine.analyse([(file, file.name)]).findings if f.rule == "GD201" and f.fix}
+    assert any("an empty `parts`: its sum is 0, and its mean NaN or 0." in reason for reason in reasons)
+
+
 def test_a_check_that_more_rounds_make_is_told(tmp_path: Path) -> None:
     file = tmp_path / "model.py"
     file.write_text(program(FORMS["check in a round"]))
