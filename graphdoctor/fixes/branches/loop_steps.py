@@ -13,6 +13,7 @@ from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.held_before import is_bound_before
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.types import is_number, is_other
+from graphdoctor.fixes.branches.finite_gradients import divisor_unless, finite_unless
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.guards import LINE_LENGTH
@@ -304,10 +305,13 @@ def keep(step: Step, test: str, python: str, editor: Editor) -> Edit:
 def kept_text(step: Step, test: str, python: str, indent: str, editor: Editor) -> str:
     """The code of ``step`` after ``indent``, keeping the old values where ``test`` is true."""
     statement = step.statement
-    value = editor.code(statement.value)
+    written = editor.code(statement.value)
+    is_division = isinstance(statement, cst.AugAssign) and isinstance(statement.operator, cst.DivideAssign)
+    finite = divisor_unless if is_division else finite_unless
+    value = written if python else finite(test, statement.value, editor)
     if isinstance(statement, cst.AugAssign):
         value = f"{step.kept[0]} {OPERATORS[type(statement.operator)]} {tight(value)}"
-    elif editor.newline in value:
+    elif editor.newline in value and value == written:
         value = _assigned_value(statement, indent, editor)
     if isinstance(statement, cst.Assign) and isinstance(statement.targets[0].target, cst.Tuple):
         new = {name: editor.fresh(f"new_{name}") for name in step.kept}

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions
 from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.finite_gradients import finite_unless
 from graphdoctor.fixes.branches.loop_steps import Appended, Step, check_unchanged, is_check, is_flag, keep, steps_in
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.model.findings import Known
+from graphdoctor.model.findings import Edit, Known
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find
 
 ALL_ROUNDS = (
     "Every round runs, and its results are dropped where they did not count: no time is saved, what only such a round "
-    "uses gets gradients of zero, not None, and random numbers are drawn in all."
+    "uses gets gradients of zero, not None, or NaN where an operator has no finite gradient there, and random numbers "
+    "are drawn in all."
 )
 
 
@@ -60,7 +62,9 @@ def skip_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
     inside = condition.python if outer is None else ""
     value = f"{condition.tensor} if {inside} else None" if inside else condition.tensor
     marked = editor.replace(branch, editor.statement(editor.indent_of(branch), f"{skipped} = ", value))
-    edits = (marked, *(keep(step, skipped, condition.python, editor) for step in steps))
+    edits = [marked, *(keep(step, skipped, condition.python, editor) for step in steps)]
+    if not condition.python:
+        edits += _helpers(later, steps, skipped, editor)
     checks = [node for line in later for node in find(line, cst.If) if is_check(node)]
     reason = ALL_ROUNDS
     known: tuple[Known, ...] = ("zero_gradients",)
@@ -69,6 +73,15 @@ def skip_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
         reason, known = f"{ALL_ROUNDS} The check in line {number} is made in all, too.", (*known, "checks")
     plan = FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason, known=known)
     return Rounds(plan, loop, steps, appended, skipped, condition.python)
+
+
+def _helpers(lines: Sequence[cst.CSTNode], steps: Sequence[Step], skipped: str, editor: Editor) -> Iterator[Edit]:
+    """Names that live for one round are computed where it does not count, too, with finite gradients."""
+    kept = {step.statement for step in steps}
+    for assign in (node for line in lines for node in find(line, cst.Assign) if node not in kept):
+        value = finite_unless(skipped, assign.value, editor)
+        if value != editor.code(assign.value):
+            yield editor.replace(assign.value, value)
 
 
 def _last_block(branch: cst.If, editor: Editor) -> cst.For | None:

@@ -17,6 +17,7 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import Rewrite, first_fit
+from graphdoctor.fixes.branches.finite_gradients import finite_unless
 from graphdoctor.fixes.branches.loop_steps import Appended, kept, numbers, start_value
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -140,7 +141,8 @@ def _summed(one: Appended, rounds: Rounds, flow: Flow, editor: Editor) -> Iterat
     if known is None:
         raise Refuse(f"`{editor.code(one.value)}` is not known to be tensor data")
     total, count = _names(one, editor)
-    indent, value = editor.indent_of(one.statement), tight(editor.code(one.value))
+    indent = editor.indent_of(one.statement)
+    value = tight(editor.code(one.value) if rounds.python else finite_unless(rounds.test, one.value, editor))
     lines = (
         kept(total, f"{total} + {value}", rounds.test, rounds.python, indent, editor),
         kept(count, f"{count} + 1", rounds.test, rounds.python, indent, editor),

@@ -34,6 +34,14 @@ FORMS = {
                   "    loss = loss + (x[:, c] * m).sum()\n    n += 1\nreturn loss / max(n, 1)",
     "half rounds": "loss = x.new_zeros(())\nn = 0.0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                    "    loss = loss + (x[:, c] * m).sum()\n    n += 0.25\nif n == 0:\n    return x.sum()\nreturn loss / n",
+    "what has no finite gradient": (
+        "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() == 0:\n        continue\n"
+        "    parts.append((x[:, c] * m).sum() / m.sum() + (x[:, c] * m + m).sum().sqrt())\nif not parts:\n    return x.sum() * 0\n"
+        "return torch.stack(parts).mean()"),
+    "names of one round without finite gradients": (
+        "loss = x.sum() * 0\nfor c in range(4):\n    m = (y == c).float()\n    n = m.sum()\n    if n == 0:\n        continue\n"
+        "    part = (x[:, c] * m + m).sum().sqrt()\n    part = part / (\n        n\n    )\n    loss = loss + part\n    loss /= n\n"
+        "return loss"),
     "return for none": "loss = x.sum() * 0\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                        "    loss = loss + (x[:, c] * m).sum()\n    n = n + 1\nif n == 0:\n    return loss * 2\nreturn loss / n",
     "list": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() < 1:\n        continue\n"
