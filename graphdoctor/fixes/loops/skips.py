@@ -8,9 +8,20 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions
+from graphdoctor.fixes.analysis.held_before import values_before
 from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.branch_arms import check_tensor
 from graphdoctor.fixes.branches.finite_gradients import finite_unless
-from graphdoctor.fixes.branches.loop_steps import Appended, Step, check_unchanged, is_check, is_flag, keep, steps_in
+from graphdoctor.fixes.branches.loop_steps import (
+    Appended,
+    Step,
+    check_unchanged,
+    is_check,
+    is_flag,
+    keep,
+    start_value,
+    steps_in,
+)
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.model.findings import Edit, Known
@@ -35,6 +46,8 @@ class Rounds:
     #: The name that is true where a round does not count, and the Python part in front of it.
     test: str = ""
     python: str = ""
+    #: What stands before the lines of the round, where they are moved.
+    indent: str | None = None
 
 
 def skip_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
@@ -58,13 +71,14 @@ def skip_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
     steps, appended = steps_in(later, loop, editor, checked=True)
     if not steps and not appended:
         raise Refuse("nothing that the loop computes is kept")
+    check_old_values(steps, branch, loop, editor)
     skipped = editor.fresh("skipped")
     inside = condition.python if outer is None else ""
     value = f"{condition.tensor} if {inside} else None" if inside else condition.tensor
     marked = editor.replace(branch, editor.statement(editor.indent_of(branch), f"{skipped} = ", value))
     edits = [marked, *(keep(step, skipped, condition.python, editor) for step in steps)]
     if not condition.python:
-        edits += _helpers(later, steps, skipped, editor)
+        edits += helpers(later, steps, skipped, editor)
     checks = [node for line in later for node in find(line, cst.If) if is_check(node)]
     reason = ALL_ROUNDS
     known: tuple[Known, ...] = ("zero_gradients",)
@@ -75,7 +89,15 @@ def skip_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
     return Rounds(plan, loop, steps, appended, skipped, condition.python)
 
 
-def _helpers(lines: Sequence[cst.CSTNode], steps: Sequence[Step], skipped: str, editor: Editor) -> Iterator[Edit]:
+def check_old_values(steps: Sequence[Step], branch: cst.If, loop: cst.For, editor: Editor) -> None:
+    """Refuse names that hold None or another object where ``torch.where`` would keep their value."""
+    for name in (name for step in steps for name in step.kept if name.isidentifier()):
+        first = start_value(name, loop, editor)
+        for value in values_before(name, branch, editor) or ([] if first is None else [first]):
+            check_tensor(value, editor)
+
+
+def helpers(lines: Sequence[cst.CSTNode], steps: Sequence[Step], skipped: str, editor: Editor) -> Iterator[Edit]:
     """Names that live for one round are computed where it does not count, too, with finite gradients."""
     kept = {step.statement for step in steps}
     for assign in (node for line in lines for node in find(line, cst.Assign) if node not in kept):

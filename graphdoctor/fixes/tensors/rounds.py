@@ -23,6 +23,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.loops.exits import leave_in_round
 from graphdoctor.fixes.loops.skips import Rounds, skip_in_round
+from graphdoctor.fixes.loops.taken_rounds import take_in_round
 from graphdoctor.fixes.tensors.count_divisors import without_zero
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit
@@ -35,8 +36,12 @@ _EMPTY = "Where no round counts, nothing raises for an empty `{}`: its sum is 0,
 
 
 def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``for ...:`` with ``if t: continue`` in it. Raises Refuse where it does not fit."""
-    return _with_numbers(skip_in_round(hit, editor), hit, editor)
+    """``for ...:`` with ``if t: continue`` in it, or ``if t:`` at its end. Raises Refuse where it does not fit."""
+    rounds = skip_in_round(hit, editor)
+    if isinstance(rounds, Refusal):
+        taken = take_in_round(hit, editor)
+        rounds = rounds if isinstance(taken, Refusal) else taken
+    return _with_numbers(rounds, hit, editor)
 
 
 def run_all_rounds(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -141,7 +146,7 @@ def _summed(one: Appended, rounds: Rounds, flow: Flow, editor: Editor) -> Iterat
     if known is None:
         raise Refuse(f"`{editor.code(one.value)}` is not known to be tensor data")
     total, count = _names(one, editor)
-    indent = editor.indent_of(one.statement)
+    indent = rounds.indent if rounds.indent is not None else editor.indent_of(one.statement)
     value = tight(editor.code(one.value) if rounds.python else finite_unless(rounds.test, one.value, editor))
     lines = (
         kept(total, f"{total} + {value}", rounds.test, rounds.python, indent, editor),

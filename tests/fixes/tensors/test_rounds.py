@@ -42,6 +42,14 @@ FORMS = {
         "loss = x.sum() * 0\nfor c in range(4):\n    m = (y == c).float()\n    n = m.sum()\n    if n == 0:\n        continue\n"
         "    part = (x[:, c] * m + m).sum().sqrt()\n    part = part / (\n        n\n    )\n    loss = loss + part\n    loss /= n\n"
         "return loss"),
+    "a list at the end of a round": (
+        "parts = []\nfor c in range(4):\n    m = y == c\n    if m.sum() > 0:  # if any:\n        # The mean of them.\n"
+        "        part = (x[:, c] * m).sum() / m.sum()\n\n        parts.append(\n            part * 2\n        )\n"
+        "return torch.stack(parts).mean() if parts else x.sum() * 0"),
+    "choices of a round that ends with a test": (
+        "out = torch.zeros(4)\nlast = x[:, 0]\nparts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.any():\n"
+        "        if x.ndim == 2:\n            last = x[:, c] * m\n            out[c] = last.sum()\n        else:\n"
+        "            last = last + 1\n        parts.append(last)\nreturn out, last, sum(parts) + x.sum() * 0"),
     "return for none": "loss = x.sum() * 0\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                        "    loss = loss + (x[:, c] * m).sum()\n    n = n + 1\nif n == 0:\n    return loss * 2\nreturn loss / n",
     "list": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() < 1:\n        continue\n"
