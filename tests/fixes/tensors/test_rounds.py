@@ -49,7 +49,7 @@ FORMS = {
     "choices of a round that ends with a test": (
         "out = torch.zeros(4)\nlast = x[:, 0]\nparts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.any():\n"
         "        if x.ndim == 2:\n            last = x[:, c] * m\n            out[c] = last.sum()\n        else:\n"
-        "            last = last + 1\n        parts.append(last)\nreturn out, last, sum(parts) + x.sum() * 0"),
+        "            last = last + 1\n        parts.append(last)\nreturn out, last, sum(parts) + x.sum(1) * 0"),
     "return for none": "loss = x.sum() * 0\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                        "    loss = loss + (x[:, c] * m).sum()\n    n = n + 1\nif n == 0:\n    return loss * 2\nreturn loss / n",
     "list": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() < 1:\n        continue\n"
@@ -191,7 +191,9 @@ def test_what_an_empty_list_gives_is_told(tmp_path: Path) -> None:
     file = tmp_path / "model.py"
     file.write_text(program(FORMS["list"]))
     reasons = {f.fix.reason for f in engine.analyse([(file, file.name)]).findings if f.rule == "GD201" and f.fix}
-    assert any("an empty `parts`: its sum is 0, and its mean NaN or 0." in reason for reason in reasons)
+    assert any(
+        "an empty `parts`: its sum is 0 in the shape of a value, and its mean NaN or 0." in reason for reason in reasons
+    )
 
 
 def test_a_check_that_more_rounds_make_is_told(tmp_path: Path) -> None:
