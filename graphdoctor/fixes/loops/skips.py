@@ -29,9 +29,9 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find
 
 ALL_ROUNDS = (
-    "Every round runs, and its results are dropped where they did not count: no time is saved, what only such a round "
-    "uses gets gradients of zero, not None, or NaN where an operator has no finite gradient there, and random numbers "
-    "are drawn in all."
+    "Every round runs, and its results are dropped where they did not count: no time is saved, what its calls change "
+    "is changed in all, what only such a round uses gets gradients of zero, not None, or NaN where an operator has no "
+    "finite gradient there, and random numbers are drawn in all."
 )
 
 
