@@ -33,8 +33,8 @@ from graphdoctor.syntax.walk import walk
 
 _ROWS = (["0"], ["dim=0"])
 _EMPTY = (
-    "Where no round counts, nothing raises for an empty `{}`: its sum is 0 in the shape of a value, and its mean NaN or "
-    "0."
+    "Where no round counts, nothing raises for an empty `{}`: its sum is 0 in the shape of a value, and its mean NaN "
+    "or 0."
 )
 
 
