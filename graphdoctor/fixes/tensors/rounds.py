@@ -13,7 +13,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.namespaces import dotted_name
-from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import Rewrite, first_fit
@@ -24,6 +24,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.loops.exits import leave_in_round
 from graphdoctor.fixes.loops.skips import Rounds, skip_in_round
 from graphdoctor.fixes.loops.taken_rounds import take_in_round
+from graphdoctor.fixes.proof.aliasing import is_changed_in
 from graphdoctor.fixes.tensors.count_divisors import without_zero
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit
@@ -32,6 +33,8 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 _ROWS = (["0"], ["dim=0"])
+#: Methods whose result may share the memory of the tensor.
+_VIEWS = words("contiguous detach expand flatten permute reshape squeeze t to transpose unsqueeze view")
 _EMPTY = (
     "Where no round counts, nothing raises for an empty `{}`: its sum is 0 in the shape of a value, and its mean NaN "
     "or 0."
@@ -148,6 +151,9 @@ def _summed(one: Appended, rounds: Rounds, flow: Flow, editor: Editor) -> Iterat
     known = tensor_of(editor.value(one.value))
     if known is None:
         raise Refuse(f"`{editor.code(one.value)}` is not known to be tensor data")
+    for base in _same_memory(one.value, function, editor):
+        if is_changed_in(function, base, editor):
+            raise Refuse(f"`{base}` is changed in place, which shows in what was appended before")
     total, count = _names(one, editor)
     indent = rounds.indent if rounds.indent is not None else editor.indent_of(one.statement)
     value = tight(editor.code(one.value) if rounds.python else finite_unless(rounds.test, one.value, editor))
@@ -168,6 +174,22 @@ def _summed(one: Appended, rounds: Rounds, flow: Flow, editor: Editor) -> Iterat
     for node, reduction in reductions:
         if reduction != "count":
             yield from _put(node, total if reduction == "sum" else f"({total} / {count})", flow, editor)
+
+
+def _same_memory(value: cst.BaseExpression, function: cst.FunctionDef, editor: Editor) -> frozenset[str]:
+    """The names whose tensor ``value`` may be, or be a part of."""
+    waiting, found = [value], set[str]()
+    while waiting:
+        node = waiting.pop()
+        while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+            if isinstance(node, cst.Call) and called(node) not in _VIEWS:
+                break
+            node = node.func if isinstance(node, cst.Call) else node.value
+        if isinstance(node, cst.Name) and node.value not in found:
+            found.add(node.value)
+            bound = editor.assignments(function, node.value)
+            waiting += [one.value for one in bound if isinstance(one, cst.Assign)]
+    return frozenset(found)
 
 
 def _put(node: cst.BaseExpression, text: str, flow: Flow, editor: Editor) -> Iterator[Edit]:

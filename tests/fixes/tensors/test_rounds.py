@@ -152,6 +152,9 @@ REFUSED = {
                             "`parts` is not shown to be a list of this function."),
     "list with more": (f"parts = []\n{LOOP}    parts.append(x[c])\nparts = parts[1:]\nreturn sum(parts)",
                        "`parts` is not shown to be a list of this function."),
+    "list of what is changed later": (
+        f"h = x * 1\nparts = []\n{LOOP}    part = h[0]\n    parts.append(part)\n    h += 1\nreturn torch.stack(parts).sum(0)",
+        "`h` is changed in place, which shows in what was appended before."),
     "numbers": (f"parts = []\n{LOOP}    parts.append(c)\nreturn x * sum(parts)", "`c` is not known to be tensor data."),
     "rows": (f"parts = []\n{LOOP}    parts.append(x[c])\nreturn torch.stack(parts)",
              "Line 12 does more with `parts` than a sum, a mean or a count of it."),
