@@ -46,8 +46,9 @@ class Rounds:
     #: The name that is true where a round does not count, and the Python part in front of it.
     test: str = ""
     python: str = ""
-    #: What stands before the lines of the round, where they are moved.
+    #: What stands before the lines of the round, where they are moved, and the branch that they were in.
     indent: str | None = None
+    whole: cst.If | None = None
 
 
 def skip_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:

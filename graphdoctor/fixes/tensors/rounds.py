@@ -23,7 +23,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.loops.exits import leave_in_round
 from graphdoctor.fixes.loops.skips import Rounds, skip_in_round
-from graphdoctor.fixes.loops.taken_rounds import take_in_round
+from graphdoctor.fixes.loops.taken_rounds import as_one, take_in_round
 from graphdoctor.fixes.proof.aliasing import is_changed_in
 from graphdoctor.fixes.tensors.count_divisors import without_zero
 from graphdoctor.fixes.tensors.number_flow import Flow
@@ -87,8 +87,9 @@ def _with_numbers(rounds: Rounds | Refusal, hit: Hit, editor: Editor) -> FixPlan
     }
     divisors |= {count: f"{count}.clamp(min=1)" for _, count in (_names(one, editor) for one in rounds.appended)}
     edits = dict.fromkeys((*rounds.plan.edits, *starts, *lists, *(without_zero(e, divisors) for e in flow.edits)))
+    changed = tuple(edits) if rounds.whole is None else as_one(list(edits), rounds.whole, editor)
     reason = " ".join((rounds.plan.reason, *(_EMPTY.format(one.listed) for one in rounds.appended)))
-    return FixPlan(tuple(edits), rounds.plan.safety, reason, rounds.plan.known)
+    return FixPlan(tuple(changed), rounds.plan.safety, reason, rounds.plan.known)
 
 
 def _grows(name: str, rounds: Rounds, editor: Editor) -> bool:

@@ -204,3 +204,17 @@ def test_a_check_that_more_rounds_make_is_told(tmp_path: Path) -> None:
     file.write_text(program(FORMS["check in a round"]))
     (fix,) = {f.fix for f in engine.analyse([(file, file.name)]).findings if f.rule == "GD201"}
     assert fix is not None and "The check in line 12 is made in all, too." in fix.reason and "checks" in fix.known
+
+
+def test_a_fix_in_lines_that_are_moved_is_made_after_it(fixed: Any, runner: Any) -> None:
+    import torch
+
+    body = "parts = []\nfor c in range(4):\n    m = y == c\n    if m.sum() > 0:\n"
+    body += "        part = torch.nn.functional.mse_loss(x[m], x[m] * 0)\n        parts.append(part)\n"
+    source = program(f"{body}return sum(parts) / max(len(parts), 1)")
+    once = fixed(source, unsafe=True).text
+    after = fixed(once, unsafe=True).text
+    assert "skipped = ~(m.sum() > 0)" in once and "x[m]" not in after
+    x, y = torch.rand(4, 8), torch.tensor([0, 1, 1, 3])
+    torch.testing.assert_close(runner.eager(after, x, y), runner.eager(source, x, y))
+    assert runner.compiled(after, x, y, fullgraph=True).graphs == 1
