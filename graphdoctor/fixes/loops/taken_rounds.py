@@ -12,12 +12,10 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import Conditions, tight
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.loop_steps import Step, kept_text, steps_in
-from graphdoctor.fixes.core.apply import apply
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.loops.skips import ALL_ROUNDS, Rounds, check_old_values, helpers, one_bool
 from graphdoctor.model.findings import Edit
-from graphdoctor.source.text import line_starts
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 NO_BRANCH = Refusal("No branch ends the round of a loop.")
@@ -82,18 +80,3 @@ def _moved(branch: cst.If, header: int, written: Sequence[cst.CSTNode], inside: 
     for number in range(header + 1, end + 1):
         if number not in anew and lines[number - 1].startswith(inside):
             yield Edit(editor.path, (number, before + 1), (number, len(inside) + 1), "")
-
-
-def as_one(edits: Sequence[Edit], whole: cst.If, editor: Editor) -> Sequence[Edit]:
-    """``edits`` with one in place of those in ``whole``: another fix has to see that all its lines move."""
-    text, starts = editor.module.text, line_starts(editor.module.text)
-    place = editor.location(whole)
-    start, end = (place.line, place.column), (place.end_line, place.end_column)
-    inside = [edit for edit in edits if start <= edit.start and edit.end <= end]
-    try:
-        moved = apply(text, inside)
-    except ValueError:
-        raise Refuse("two parts of the rewrite would change the same code") from None
-    begin, stop = (starts[line - 1] + column - 1 for line, column in (start, end))
-    one = Edit(editor.path, start, end, moved[begin : len(moved) - len(text) + stop])
-    return [*(edit for edit in edits if edit not in inside), one]

@@ -21,9 +21,10 @@ from graphdoctor.fixes.branches.finite_gradients import finite_unless
 from graphdoctor.fixes.branches.loop_steps import Appended, kept, numbers, start_value
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.merged_parts import as_one
 from graphdoctor.fixes.loops.exits import leave_in_round
 from graphdoctor.fixes.loops.skips import Rounds, skip_in_round
-from graphdoctor.fixes.loops.taken_rounds import as_one, take_in_round
+from graphdoctor.fixes.loops.taken_rounds import take_in_round
 from graphdoctor.fixes.proof.aliasing import is_changed_in
 from graphdoctor.fixes.tensors.count_divisors import without_zero
 from graphdoctor.fixes.tensors.number_flow import Flow
