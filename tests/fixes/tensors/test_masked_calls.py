@@ -59,7 +59,7 @@ def test_a_reduction_of_each_row_is_no_joining_of_rows(fixed: Any, runner: Any) 
 
 
 JOINS = "draws random numbers for each row, or joins the rows"
-COUNTS = "depends on how many rows there are, or on their order"
+COUNTS = "` depends on how many rows there are, or on their order"
 REFUSED = {
     "the number of rows": ("a = x[m]\n    y[m] = a / len(a)", COUNTS),
     "a size": ("a = x[m]\n    y[m] = a * a.shape[0]", COUNTS),
@@ -75,7 +75,7 @@ REFUSED = {
     ),
     "a name that is read later": ("y = x[m]\n    x[m] = y * 2", "`y` is used outside the branch too"),
     "the mask": ("a = x[m]\n    m[m] = a > 3\n    y[m] = x[m]", "the branch changes what its mask is made of"),
-    "another statement": ("a = x[m]\n    a *= 2\n    y[m] = a", "the branch does more than write back"),
+    "another statement": ("a = x[m]\n    a *= 2\n    y[m] = a", "the branch does more than write back what a mask selects"),
 }  # fmt: skip
 
 
