@@ -59,7 +59,7 @@ def test_a_reduction_of_each_row_is_no_joining_of_rows(fixed: Any, runner: Any) 
 
 
 JOINS = "draws random numbers for each row, or joins the rows"
-COUNTS = "` depends on how many rows there are, or on their order"
+COUNTS = "`.+` depends on how many rows there are, or on their order"
 REFUSED = {
     "the number of rows": ("a = x[m]\n    y[m] = a / len(a)", COUNTS),
     "a size": ("a = x[m]\n    y[m] = a * a.shape[0]", COUNTS),
