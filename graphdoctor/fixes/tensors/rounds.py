@@ -31,7 +31,7 @@ from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 _ROWS = (["0"], ["dim=0"])
 #: Methods whose result may share the memory of the tensor.
@@ -154,7 +154,7 @@ def _summed(one: Appended, rounds: Rounds, flow: Flow, editor: Editor) -> Iterat
     if known is None:
         raise Refuse(f"`{editor.code(one.value)}` is not known to be tensor data")
     for base in _same_memory(one.value, function, editor):
-        if is_changed_in(function, base, editor):
+        if _is_changed_later(base, one.statement, rounds, function, editor):
             raise Refuse(f"`{base}` is changed in place, which shows in what was appended before")
     total, count = _names(one, editor)
     indent = rounds.indent if rounds.indent is not None else editor.indent_of(one.statement)
@@ -192,6 +192,19 @@ def _same_memory(value: cst.BaseExpression, function: cst.FunctionDef, editor: E
             bound = editor.assignments(function, node.value)
             waiting += [one.value for one in bound if isinstance(one, cst.Assign)]
     return frozenset(found)
+
+
+def _is_changed_later(
+    base: str, appended: cst.CSTNode, rounds: Rounds, function: cst.FunctionDef, editor: Editor
+) -> bool:
+    """Whether the tensor ``base`` is changed in place when it is ``appended`` already: not before, in the same round
+    that has made it."""
+    places = [editor.location(s) for s in find(function, cst.SimpleStatementLine) if is_changed_in(s, base, editor)]
+    blocks = [rounds.loop.body, *([rounds.whole.body] if rounds.whole is not None else [])]
+    bound = [n for n in editor.assignments(function, base) if isinstance(n, cst.Assign)]
+    made = [editor.location(n) for n in bound if editor.parent(editor.parent(n) or n) in blocks]
+    is_before = bool(places) and bool(made) and min(made) < min(places) and max(places) < editor.location(appended)
+    return bool(places) and not is_before
 
 
 def _put(node: cst.BaseExpression, text: str, flow: Flow, editor: Editor) -> Iterator[Edit]:

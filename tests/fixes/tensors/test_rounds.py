@@ -50,6 +50,9 @@ FORMS = {
         "out = torch.zeros(4)\nlast = x[:, 0]\nparts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.any():\n"
         "        if x.ndim == 2:\n            last = x[:, c] * m\n            out[c] = last.sum()\n        else:\n"
         "            last = last + 1\n        parts.append(last)\nreturn out, last, sum(parts) + x.sum(1) * 0"),
+    "changed in place before it is appended": (
+        "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() == 0:\n        continue\n"
+        "    part = (x[:, c] * m).sum()\n    part *= 2\n    parts.append(part)\nreturn sum(parts) + x.sum() * 0"),
     "return for none": "loss = x.sum() * 0\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                        "    loss = loss + (x[:, c] * m).sum()\n    n = n + 1\nif n == 0:\n    return loss * 2\nreturn loss / n",
     "list": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() < 1:\n        continue\n"
