@@ -29,16 +29,18 @@ from graphdoctor.static.domain.values import Seq
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
+_CASES = (
+    "results then require gradients, of zeros or NaN, that they did not. Another dtype is converted, where the write "
+    "raised, and another shape raises RuntimeError, not IndexError."
+)
 _REASON = (
     "It is called with all rows, those that the mask leaves out filled with the first one that it selects: that must "
-    "not matter to the rows that it selects. Where the mask selects none it is called with zeros, and results then "
-    "require gradients, of zeros or NaN, that they did not. Another dtype is converted, where the write raised."
+    f"not matter to the rows that it selects. Where the mask selects none it is called with zeros, and {_CASES}"
 )
 _BLOCK = (
     "The branch runs in each call, with all rows, those that the mask leaves out filled with the first one that it "
     "selects: that must not matter to the rows that it selects. Where the mask selects none it runs with zeros, and "
-    "results then require gradients, of zeros or NaN, that they did not. Another dtype is converted, where the write "
-    "raised."
+    f"{_CASES}"
 )
 #: Operators that combine all rows, so that copies of one row change the results of the others.
 _JOINS = words("""
