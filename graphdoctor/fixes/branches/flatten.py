@@ -76,7 +76,7 @@ class Flat:
         self.conditions = Conditions(editor, hit)
         self._read = read_names(hit).names
         self.risks = [
-            "what the side not taken computes may raise, make gradients NaN, or change the result's dtype or shape",
+            "the side not taken may raise, make gradients NaN, or zero for None, or change the result's dtype or shape",
             "the result is a new tensor where it may have been another one, which a later write would show",
         ]
         #: Whether more than output is left out under compile.
