@@ -27,6 +27,7 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import by_name, first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.function_methods import give_once, static_methods
 from graphdoctor.fixes.forms.gradient_functions import grad_and_value
 from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
 from graphdoctor.fixes.forms.old_forms import constant_without_gradient, detached, saved_tensors, written_data
@@ -1095,6 +1096,8 @@ def recorded_by(hit: Hit, _editor: Editor) -> str:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, Call) and hit.event.qualname == _APPLY:
+        return _of_function(hit.event, editor)
     if isinstance(hit.event, GetAttr) and hit.event.name == "saved_variables":
         return saved_tensors(hit, editor)
     if isinstance(hit.event, Call) and hit.event.qualname == "torch.autograd.grad":
@@ -1103,3 +1106,13 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     own = {"backward": trace_gradients}
     rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, detached, asked_leaf)
     return by_name(hit, editor, own, *rewrites)
+
+
+def _of_function(event: Call, editor: Editor) -> FixPlan | Refusal:
+    """What a `Function` has to be for its call to be traced. Raises Refuse where no rewrite fits."""
+    assert isinstance(event.receiver, Class)
+    if _class_methods(event):
+        return static_methods(event.receiver, editor)
+    if _own_rule(event):
+        return Refusal("Whether forward-mode derivatives (`torch.func.jvp`) are taken of it, its file does not show.")
+    return give_once(cst.ensure_type(event.node, cst.Call), editor)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
-from graphdoctor.fixes.branches.shortcuts import NO_SHORTCUT, drop_shortcut
+from graphdoctor.fixes.branches.shortcuts import MORE_THAN_RETURN, NO_SHORTCUT, drop_shortcut
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.loops.kept_number import decide_by_tensor
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
@@ -185,10 +185,20 @@ def _reads(node: cst.CSTNode) -> bool:
     return isinstance(name, cst.Name) and name.value in READERS
 
 
+def _asks_size(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Attribute):
+        return node.attr.value in ("shape", "size", "numel")
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "len"
+
+
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, drop_shortcut, loop_over_all_rows, loop_over_all_counted, decide_by_tensor)
     if isinstance(plan, Refusal) and isinstance(hit.event, Decide) and hit.event.how == "range":
         return Refusal("Only you know how often the loop runs at most: run it that often, and mask what is too much.")
+    if plan in (NO_SHORTCUT, MORE_THAN_RETURN) and any(map(_asks_size, walk(hit.place))):
+        return Refusal(
+            "It asks how many elements were selected: keep all of them and the mask, so that no size depends on data."
+        )
     if plan == NO_SHORTCUT:
         return Refusal("Leave the number in its tensor, compute both sides, and choose with `torch.where`.")
     return plan

@@ -50,22 +50,25 @@ class Edit:
 
 
 #: A way in which a fix is known to differ from the original, as its reason says: "anew": what was kept in an attribute
-#: is computed again; "compile": under compile more than output is left out; "costly": it takes longer than the
-#: original, and raises where that gives NaN; "eager": eager code compiles too; "early": what the first call made is
-#: there before, so random numbers are drawn in another order; "exception": another one is raised under compile;
-#: "gradients": gradients may be others; "not_finite": what NaN, infinity and overflow give may be others; "once": what
-#: each call made is made once; "precision": a number is rounded to the dtype of its tensor; "requires_grad": results
-#: may need no gradient; "rows": a function gets other rows too; "setting": a setting of Dynamo is made for the whole
-#: process, which eager code does not ask; "unsaved": there are more buffers, which no state_dict has, also in place of
-#: numbers in attributes; "zero_gradients": where results needed no gradient, they may need one that is zero; "zeros":
-#: numbers that are zero are treated in another way.
+#: is computed again; "checks": a check that raises is made more often; "compile": under compile more than output is
+#: left out; "costly": it takes longer than the original, and raises where that gives NaN; "eager": eager code compiles
+#: too; "early": what the first call made is there before, so random numbers are drawn in another order; "exception":
+#: another one is raised under compile; "flag": what was passed keeps its own ``requires_grad``; "gradients": gradients
+#: may be others; "not_finite": what NaN, infinity and overflow give may be others; "once": what each call made is made
+#: once; "precision": a number is rounded to the dtype of its tensor; "requires_grad": results may need no gradient;
+#: "rows": a function gets other rows too; "setting": a setting of Dynamo is made for the whole process, which eager
+#: code does not ask; "unsaved": there are more buffers, which no state_dict has, also in place of numbers in
+#: attributes; "zero_gradients": where results needed no gradient, they may need one that is zero; "zeros": numbers that
+#: are zero are treated in another way.
 Known = Literal[
     "anew",
+    "checks",
     "compile",
     "costly",
     "eager",
     "early",
     "exception",
+    "flag",
     "gradients",
     "not_finite",
     "once",

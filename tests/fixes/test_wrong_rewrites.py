@@ -267,6 +267,10 @@ ANNOUNCED = {
         "requires_grad", MODULE.format("y = self.a(x)"), "self.a(x)", "self.a(x).detach()",
         "requires_grad of output is True in the original and False in the fixed code",
     ),
+    "what was passed keeps its flag": (
+        "flag", FUNCTION.format("x.requires_grad = False; y = x * 2", ", requires_grad=True"), "x.requires_grad = False", "x = x.detach()",
+        "requires_grad of input[0] is False in the original and True in the fixed code",
+    ),
     "a zero is treated in another way": (
         "zeros", FUNCTION.format("y = torch.where(x == 0, 1.0, x)", ""), "torch.where(x == 0, 1.0, x)", "x + 0",
         "with inputs of zeros: output: values differ by up to 1",

@@ -123,6 +123,8 @@ def is_known(name: str, known: Collection[str], before: Snapshot, after: Snapsho
     """Whether fixes that announce the differences ``known`` (``graphdoctor.model.Known``) may differ in this leaf."""
     if "zero_gradients" in known and _is_zero_gradient(name, before, after):
         return True
+    if "flag" in known and name.startswith(f"{GRADIENT}input"):
+        return before.get(name) is False and after.get(name) is True
     if name.startswith(GRADIENT_OF):
         # A result that was a leaf of its own, such as a zero that requires gradients.
         is_result = (name + "[").startswith(f"{GRADIENT_OF}output[") and name not in after

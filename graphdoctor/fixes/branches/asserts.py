@@ -14,11 +14,12 @@ from collections.abc import Mapping
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Conditions, conjuncts
+from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.try_blocks import unhandled
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
-from graphdoctor.model.findings import Known
+from graphdoctor.model.findings import Edit, Known
 from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
@@ -27,6 +28,12 @@ _ASSERTED = (
     "In eager nothing changes; a compiled assert that fails raises RuntimeError, not AssertionError, "
     "with constant text."
 )
+
+
+#: Below this number all whole numbers have a value of their own in each dtype.
+_EXACT = 128
+#: Comparisons of numbers, which those of tensors are like; ``is`` and ``in`` are not.
+_COMPARED = (cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
 def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -97,6 +104,9 @@ def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor, eager: s
     if not eager and _is_negated_tensor(assert_node, editor):
         negated = Conditions(editor, hit).split(assert_node.test).tensor
         return FixPlan((editor.replace(assert_node.test, negated),), "unsafe", _ASSERTED, guards_output=True)
+    read = None if eager else _read_number(assert_node, editor)
+    if read is not None:
+        return FixPlan((read,), "unsafe", _ASSERTED, guards_output=True)
     lines = [
         "if torch.compiler.is_compiling():",
         *(row for check in checks for row in _rows(f"\t{check}", editor)),
@@ -122,6 +132,33 @@ def _is_negated_tensor(node: cst.Assert, editor: Editor) -> bool:
         and known.dtype == "bool"
         and not known.numpy
     )
+
+
+def _read_number(node: cst.Assert, editor: Editor) -> Edit | None:
+    """The edit that leaves out ``.item()`` of ``assert t.item() == 0, "empty"``: the tensor compares alike.
+
+    None for other asserts: other numbers than small whole ones are rounded to the dtype of the tensor.
+    """
+    test, text = node.test, node.msg
+    is_constant = text is None or isinstance(text, (cst.SimpleString, cst.ConcatenatedString))
+    if not is_constant or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    if not isinstance(test.comparisons[0].operator, _COMPARED):
+        return None
+    read, other = test.left, test.comparisons[0].comparator
+    if text is not None and any(isinstance(n, cst.FormattedString) for n in walk(text)):
+        return None
+    if not isinstance(read, cst.Call) or called(read) != "item" or not isinstance(read.func, cst.Attribute):
+        return None
+    known = editor.value(read.func.value)
+    is_tensor = isinstance(known, Tensor) and not known.numpy and not read.args
+    is_small = isinstance(other, cst.Integer) and int(ast.literal_eval(other.value)) < _EXACT
+    name, end = editor.location(read.func.attr), editor.location(read)
+    dot = read.func.dot
+    is_plain = dot.whitespace_before.empty and dot.whitespace_after.empty
+    if not (is_tensor and is_small and is_plain):
+        return None
+    return Edit(editor.path, (name.line, name.column - 1), (end.end_line, end.end_column), "")
 
 
 def constant_text(node: cst.BaseExpression, editor: Editor) -> str:

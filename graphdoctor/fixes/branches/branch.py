@@ -22,7 +22,7 @@ def rewrite_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     branch = branch_of(hit.place, editor)
     if isinstance(branch, cst.If):
         raises = raised(branch.body)[0] is not None
-        return assert_in_graph(branch, hit, editor) if raises else choose_values(branch, hit, editor)
+        return assert_in_graph(branch, hit, editor) if raises else _chosen(branch, hit, editor)
     if isinstance(branch, cst.IfExp):
         return choose_values(branch, hit, editor)
     if isinstance(branch, cst.Assert):
@@ -36,6 +36,22 @@ def rewrite_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             )
         return Refusal("A while loop on tensor data has no simple rewrite; bound the loop, or use torch.while_loop.")
     return Refusal("This value is tested in the middle of an expression, which has no simple rewrite.")
+
+
+def _chosen(branch: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """One choice for each value; else why not, with the code of a side that speaks against it."""
+    plan = choose_values(branch, hit, editor)
+    if isinstance(plan, FixPlan) or not plan.reason.startswith(_NO_CHOICE):
+        return plan
+    other = first_fit(hit, editor, rewrite_sides)
+    if isinstance(other, FixPlan) or not ("`" in other.reason or "sides" in other.reason):
+        return plan
+    reason = other.reason if other.reason[:1] == "`" else other.reason[:1].lower() + other.reason[1:]
+    return plan if reason.startswith("it is not clear") else Refusal(f"torch.where does not fit: {reason}")
+
+
+#: What is said of a side that does more than to assign names: which code of it does so is not.
+_NO_CHOICE = "torch.where does not fit: a side "
 
 
 def _bound(test: cst.BaseExpression, editor: Editor) -> str:

@@ -16,7 +16,7 @@ from graphdoctor.fixes.core.put_in_place import PutInPlace
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.domain.value_functions import is_read, is_tensor, options, tensor_of
 from graphdoctor.static.domain.values import External, Tensor
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 #: Builtins that compute a number of numbers.
 _BUILTINS = frozenset(f"builtins.{name}" for name in ("abs", "float", "int", "max", "min", "round"))
@@ -99,10 +99,50 @@ def reads(node: cst.CSTNode, target: str) -> bool:
 
 def is_helper(name: str, block: cst.BaseSuite, editor: Editor) -> bool:
     """A plain name that nothing outside ``block`` reads."""
+    return all(False for _ in _outside_uses(name, block, editor))
+
+
+def is_local(name: str, block: cst.BaseSuite, editor: Editor) -> bool:
+    """The same, or other code that uses the name gives it a value of its own first."""
+    return all(use is not None and _is_given_first(use, block, editor) for use in _outside_uses(name, block, editor))
+
+
+def _outside_uses(name: str, block: cst.BaseSuite, editor: Editor) -> Iterator[cst.Name | None]:
+    """Where ``name`` is used outside ``block``; None for what may be used anywhere."""
     function = next((editor.function_of(statement) for statement in statements(block)), None)
     inside = set(walk(block))
     # An attribute is read by other methods too.
-    return function is not None and "." not in name and all(n in inside for n in editor.mentions(function, name))
+    if function is None or "." in name:
+        yield None
+    else:
+        yield from (n for n in editor.mentions(function, name) if n not in inside)
+
+
+def _is_given_first(use: cst.Name, block: cst.BaseSuite, editor: Editor) -> bool:
+    """Whether a block around ``use``, and not around ``block``, begins to use the name by giving it a value."""
+    around = set(editor.ancestors(block))
+    for suite in editor.ancestors(use):
+        if suite in around or not isinstance(suite, cst.IndentedBlock):
+            continue
+        first = next((line for line in suite.body if use.value in {n.value for n in find(line, cst.Name)}), None)
+        small = first.body[0] if isinstance(first, cst.SimpleStatementLine) else None
+        if not isinstance(small, cst.Assign) or len(small.targets) != 1 or use.value in names(small.value):
+            continue
+        target = small.targets[0].target
+        if isinstance(target, cst.Name) and target.value == use.value:
+            return True
+    return False
+
+
+def outside(block: cst.BaseSuite, python: Collection[cst.CSTNode], editor: Editor) -> cst.BaseSuite:
+    """The block around ``block`` that none of the branches ``python`` decides."""
+    outer = editor.parent(block)
+    while isinstance(outer, cst.Else) or outer in python:
+        assert outer is not None
+        outer = editor.parent(outer)
+        if isinstance(outer, cst.BaseSuite):
+            return outside(outer, python, editor)
+    return block
 
 
 def returned_value(block: cst.BaseSuite) -> cst.BaseExpression:

@@ -59,6 +59,22 @@ def with_ones(
     return written
 
 
+def finite_unless(test: str, value: cst.BaseExpression, editor: Editor) -> str:
+    """The code of ``value``, whose ``operands`` are one where the bool tensor ``test`` is true."""
+    code = kept_finite(value, operands(value, editor), f"~{test}", editor)
+    if editor.newline not in code or code == editor.code(value):
+        return code
+    has_text = any(isinstance(node, (cst.BaseString, cst.Comment)) for node in walk(value))
+    return editor.code(value) if has_text else " ".join(line.strip() for line in code.split(editor.newline))
+
+
+def divisor_unless(test: str, value: cst.BaseExpression, editor: Editor) -> str:
+    """The same for what ``x /= value`` divides by."""
+    code = finite_unless(test, value, editor)
+    is_kept = _is_kept_from_zero(value) or not is_tensor_like(value, editor)
+    return code if is_kept else f"torch.where({test}, 1, {code})"
+
+
 def divides(node: cst.BinaryOperation) -> bool:
     """A division by something that may be zero, or a power that is not a plain positive one."""
     if isinstance(node.operator, cst.Power):

@@ -23,16 +23,18 @@ from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch_arms import Under
 from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
 from graphdoctor.fixes.branches.match_cases import as_branches
-from graphdoctor.fixes.branches.output_blocks import left_out, output_call
+from graphdoctor.fixes.branches.output_blocks import guard_above, left_out, output_call
 from graphdoctor.fixes.branches.same_end import one_name, read_in, rest_of_round, same_end, sides, with_rest
 from graphdoctor.fixes.branches.stores import (
     assignments,
     counts_in_python,
     in_place_value,
+    is_own_store,
     one_place,
     stored_value,
     swapped_names,
 )
+from graphdoctor.fixes.core.comments import Comments
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.guards import EAGER_ONLY
@@ -74,13 +76,15 @@ class Flat:
         self.conditions = Conditions(editor, hit)
         self._read = read_names(hit).names
         self.risks = [
-            "what the side not taken computes may raise, make gradients NaN, or change the result's dtype or shape",
+            "the side not taken may raise, make gradients NaN, or zero for None, or change the result's dtype or shape",
             "the result is a new tensor where it may have been another one, which a later write would show",
         ]
         #: Whether more than output is left out under compile.
         self.is_lossy = False
         self._lines: list[str] = []
         self._bound: set[str] = set()
+        self._comments = Comments(branch, editor)
+        self._python: set[cst.If] = set()
         self._names = 0
         #: What each side ends with, a value for the same list or the same entry of a dict, and how one gets there.
         self._ends, self._store = same_end(self.first, editor)
@@ -88,7 +92,7 @@ class Flat:
 
     def edit(self, *following: cst.BaseStatement) -> Edit:
         """The edit that puts the lines in place of the branch, and of the statements ``following`` it."""
-        comments = [text for _, text in self.editor.module.comments(self.branch)]
+        comments = self._comments.left()
         for line in following:
             above = line.leading_lines if isinstance(line, (cst.SimpleStatementLine, cst.BaseCompoundStatement)) else ()
             comments += [empty.comment.value for empty in above if empty.comment is not None]
@@ -182,6 +186,7 @@ class Flat:
         if under is None:
             raise Refuse(f"it is not clear which part of `{self.editor.code(node.test)}` is tensor data")
         branch_arms.check_calls(node.test, self.editor)
+        self._python.add(node)
         self._add(depth, f"if {self.editor.code(node.test)}:")
         before = set(self._bound)
         self._block(node.body, replace(under, depth=depth + 1))
@@ -202,12 +207,14 @@ class Flat:
     def _block(self, block: cst.BaseSuite, under: Under) -> None:
         before = len(self._lines)
         self.statements(branch_arms.statements(block), block, under)
-        if len(self._lines) == before:
+        if all(line.lstrip().startswith("#") for line in self._lines[before:]):
             self._add(under.depth, "pass")
 
     def statements(self, small: Iterable[cst.CSTNode], block: cst.BaseSuite, under: Under) -> None:
         """Lines for the statements ``small`` of ``block``."""
         for statement in small:
+            for comment in self._comments.take(statement):
+                self._add(under.depth, comment)
             if isinstance(statement, cst.If):
                 if not self._stays_eager(statement, under):
                     self.branch_off(statement, under, under.depth)
@@ -216,6 +223,8 @@ class Flat:
             elif isinstance(statement, cst.Expr):
                 if not self._in_place(statement, under):
                     self._effect(statement, under)
+            elif is_own_store(statement, branch_arms.outside(block, self._python, self.editor), self.editor):
+                self._add(under.depth, self.editor.code(statement))
             elif not isinstance(statement, cst.Pass) and not self._written(statement, under):
                 for target, value in assignments(statement, self.editor):
                     self._assign(target, value, block, under)
@@ -302,17 +311,9 @@ class Flat:
 
     def _guarded(self, code: str, under: Under) -> None:
         guard = f"if {EAGER_ONLY} and {under.as_test}:"
-        if self._last_guard() != "\t" * under.depth + guard:
+        if guard_above(self._lines) != "\t" * under.depth + guard:
             self._add(under.depth, guard)
         self._add(under.depth + 1, code)
-
-    def _last_guard(self) -> str:
-        """The guard above the last line, if that line stands under one."""
-        if not self._lines:
-            return ""
-        depth = len(self._lines[-1]) - len(self._lines[-1].lstrip("\t"))
-        above = (line for line in reversed(self._lines) if not line.startswith("\t" * depth))
-        return next(above, "") if depth else ""
 
     def _assign(
         self, target: cst.BaseExpression, value: cst.BaseExpression, block: cst.BaseSuite, under: Under
@@ -326,9 +327,10 @@ class Flat:
             self.risks.append(f"`{name}` keeps the result, with what its gradient needs, beyond this call")
         code = self.computed(value, under)
         is_first = self._is_new(name) or self._is_given_anew(name, block)
-        if is_first and not branch_arms.is_helper(name, block, self.editor) and not self._in_each_side(name, block):
+        is_helper = branch_arms.is_local(name, branch_arms.outside(block, self._python, self.editor), self.editor)
+        if is_first and not is_helper and not self._in_each_side(name, block):
             raise Refuse(f"`{name}` is not assigned before the branch")
-        plain = is_first or branch_arms.is_helper(name, block, self.editor)
+        plain = is_first or is_helper
         if not plain:
             branch_arms.check_size(value, self.editor)
             branch_arms.check_part(value, target, self.editor)

@@ -13,6 +13,7 @@ from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.held_before import is_bound_before
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.types import is_number, is_other
+from graphdoctor.fixes.branches.finite_gradients import divisor_unless, finite_unless
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.guards import LINE_LENGTH
@@ -72,9 +73,12 @@ def kept_steps(lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor, leav
 
 
 def steps_in(
-    lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor, leaves: bool = False
+    lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor, leaves: bool = False, checked: bool = False
 ) -> tuple[list[Step], list[Appended]]:
-    """The same, with what is appended to lists. Raises Refuse where ``lines`` do more."""
+    """The same, with what is appended to lists; ``checked`` lines may also raise where no data says so.
+
+    Raises Refuse where ``lines`` do more.
+    """
     function = editor.function_of(loop)
     if function is None:
         raise Refuse("the code is not in a function")
@@ -83,7 +87,7 @@ def steps_in(
     after = {n.value for n in outside if editor.location(n) > start}
     steps: list[Step] = []
     appended: list[Appended] = []
-    for small in _statements(lines, loop, editor):
+    for small in _statements(lines, loop, editor, checked):
         taken = next((call for call in find(small, cst.Call) if called(call) in _TAKES_AWAY), None)
         if taken is not None:
             raise Refuse(f"`{editor.code(taken)}` takes an item away, also in a round that does not count")
@@ -163,17 +167,20 @@ def _appends(statement: cst.Expr) -> bool:
 
 
 def _statements(
-    lines: Iterable[cst.CSTNode], loop: cst.For, editor: Editor
+    lines: Iterable[cst.CSTNode], loop: cst.For, editor: Editor, checked: bool = False
 ) -> Iterator[cst.Assign | cst.AugAssign | cst.Expr]:
     """What ``lines`` assign and append, also under flags that the loop does not change. Refuses what does more."""
     for line in lines:
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+        if checked and isinstance(line, cst.If) and is_check(line):
+            continue
         if isinstance(line, cst.If) and is_flag(line.test):
             check_unchanged(line.test, loop)
             other: cst.If | cst.Else | None = line.orelse
-            yield from _statements(line.body.body, loop, editor)
+            yield from _statements(line.body.body, loop, editor, checked)
             if other is not None:
-                yield from _statements([other] if isinstance(other, cst.If) else other.body.body, loop, editor)
+                others = [other] if isinstance(other, cst.If) else other.body.body
+                yield from _statements(others, loop, editor, checked)
         elif (
             isinstance(small, cst.Assign)
             or (isinstance(small, cst.AugAssign) and type(small.operator) in OPERATORS)
@@ -237,6 +244,24 @@ def is_flag(test: cst.BaseExpression) -> bool:
     return isinstance(test, (cst.Name, cst.Integer, cst.Float))
 
 
+def is_check(branch: cst.If) -> bool:
+    """``if len(classes) > 1: raise ValueError("...")``: nothing but a raise, where flags or lengths say so."""
+    raised = branch.body.body[0]
+    small = raised.body if isinstance(raised, cst.SimpleStatementLine) else ()
+    if branch.orelse is not None or len(branch.body.body) > 1 or [type(each) for each in small] != [cst.Raise]:
+        return False
+    test = branch.test.visit(_WithoutLengths())
+    return isinstance(test, cst.BaseExpression) and is_flag(test)
+
+
+class _WithoutLengths(cst.CSTTransformer):
+    """``len(x)`` becomes ``x``."""
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        is_length = called(original_node) == "len" and len(updated_node.args) == 1
+        return updated_node.args[0].value if is_length else updated_node
+
+
 def check_unchanged(flag: cst.BaseExpression, loop: cst.For) -> None:
     """Refuse a ``flag`` of which the loop assigns a part."""
     labels = {n.attr for n in walk(flag) if isinstance(n, cst.Attribute)}
@@ -280,10 +305,13 @@ def keep(step: Step, test: str, python: str, editor: Editor) -> Edit:
 def kept_text(step: Step, test: str, python: str, indent: str, editor: Editor) -> str:
     """The code of ``step`` after ``indent``, keeping the old values where ``test`` is true."""
     statement = step.statement
-    value = editor.code(statement.value)
+    written = editor.code(statement.value)
+    is_division = isinstance(statement, cst.AugAssign) and isinstance(statement.operator, cst.DivideAssign)
+    finite = divisor_unless if is_division else finite_unless
+    value = written if python else finite(test, statement.value, editor)
     if isinstance(statement, cst.AugAssign):
         value = f"{step.kept[0]} {OPERATORS[type(statement.operator)]} {tight(value)}"
-    elif editor.newline in value:
+    elif editor.newline in value and value == written:
         value = _assigned_value(statement, indent, editor)
     if isinstance(statement, cst.Assign) and isinstance(statement.targets[0].target, cst.Tuple):
         new = {name: editor.fresh(f"new_{name}") for name in step.kept}

@@ -23,7 +23,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _ROWS = (
     "{codes} in each call. Where the mask selects nothing, nothing is written; where there are more rows than it "
-    "selects, the first ones are, and nothing raises."
+    "selects, the first ones are, and nothing raises. What only such rows use gets gradients of zero, not None."
 )
 _REASON = "The selected elements are written without a test: where there are none, autograd still counts a write."
 #: Methods whose result has the elements of the tensor, in another shape.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from graphdoctor.fixes.analysis.effects import trace
@@ -122,3 +124,12 @@ def _name(call: cst.Call, editor: Editor) -> str:
     """The function that is called, as the interpreter knows it, else as it is written."""
     callee = editor.value(call.func)
     return callee.qualname if isinstance(callee, External) else dotted_name(call.func, editor)
+
+
+def guard_above(lines: Sequence[str]) -> str:
+    """The line above the last of ``lines``, with a tab for each level, if that stands under one; else empty."""
+    if not lines:
+        return ""
+    depth = len(lines[-1]) - len(lines[-1].lstrip("\t"))
+    above = (line for line in reversed(lines) if not line.startswith("\t" * depth))
+    return next(above, "") if depth else ""

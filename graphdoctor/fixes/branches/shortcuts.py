@@ -30,6 +30,7 @@ _KEPT = (
 NO_MASK = Refusal("This does not drop a mask that masks nothing.")
 NO_GUARD = Refusal("This is no return where a mask selects nothing.")
 _ZERO = cst.Integer("0")
+MORE_THAN_RETURN = Refusal("The branch does more than return a value.")
 NO_SHORTCUT = Refusal("This is no early return for an empty selection.")
 
 
@@ -43,7 +44,7 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if mask is None or branch.orelse is not None or editor.code(branch).startswith("elif"):
         return NO_SHORTCUT
     if not _only_returns(branch.body):
-        raise Refuse("the branch does more than return a value")
+        return MORE_THAN_RETURN
     end, function = editor.location(branch).end_line, editor.function_of(branch)
     uses = editor.mentions(function, mask.value) if function is not None else ()
     later = [use for use in uses if editor.location(use).line > end]

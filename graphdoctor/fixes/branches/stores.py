@@ -6,14 +6,17 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import PURE, called, root, words
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.loop_steps import is_place
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.domain.values import Tensor
+from graphdoctor.syntax.walk import walk
 
 #: The values that methods write, as code of their receivers and arguments.
 _WRITERS = {"zero_": "torch.zeros_like({t})", "fill_": "{a}", "copy_": "{a}"}
@@ -86,6 +89,49 @@ def stored_value(statement: cst.CSTNode, editor: Editor) -> tuple[str, str] | No
         symbol = _SYMBOLS.get(type(statement.operator))
         return (code, f"{code} {symbol} {_operand(value, editor)}") if symbol is not None else None
     return code, editor.code(value)
+
+
+def is_own_store(statement: cst.CSTNode, block: cst.BaseSuite, editor: Editor) -> bool:
+    """Whether ``part[m] = 0`` writes to a new tensor of ``block``, ``part = x.clone()``, which nothing has read yet.
+
+    No other code sees the tensor, so it may be written in each call.
+    """
+    target, value = _target(statement)
+    function = editor.function_of(statement)
+    if not isinstance(statement, cst.Assign) or not isinstance(target, cst.Subscript) or value is None:
+        return False
+    owner = target.value
+    if not isinstance(owner, cst.Name) or function is None:
+        return False
+    inside, here = set(walk(block)), editor.location(statement)
+    made = [a for a in editor.assignments(function, owner.value) if a in inside]
+    is_new = bool(made) and all(isinstance(a, cst.Assign) and _is_new(a.value, editor) for a in made)
+    before = [u for u in editor.mentions(function, owner.value) if u in inside and editor.location(u) < here]
+    if not is_new or editor.newline in editor.code(statement) or not branch_arms.is_local(owner.value, block, editor):
+        return False
+    branch_arms.check_calls(value, editor)
+    for index in (part.slice.value for part in target.slice if isinstance(part.slice, cst.Index)):
+        branch_arms.check_calls(index, editor)
+    return all(_is_written(use, editor) for use in before) and owner.value not in names(value)
+
+
+def _is_new(value: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``value`` calls a function of torch, or a method of a tensor, that gives a new tensor."""
+    if not isinstance(value, cst.Call) or called(value) not in _NEW:
+        return False
+    is_method = isinstance(value.func, cst.Attribute) and is_tensor(editor.value(value.func.value))
+    return is_method or dotted_name(value.func, editor) == f"torch.{called(value)}"
+
+
+def _is_written(use: cst.Name, editor: Editor) -> bool:
+    """Whether ``use`` is the target of an assignment, or the tensor of ``use[i] = v``."""
+    outer = editor.parent(use)
+    outer = editor.parent(outer) if isinstance(outer, cst.Subscript) and outer.value is use else outer
+    return isinstance(outer, cst.AssignTarget)
+
+
+#: Functions and methods that give a new tensor.
+_NEW = words("all any clone full full_like new_full new_ones new_zeros ones ones_like zeros zeros_like")
 
 
 def one_place(branch: cst.If, editor: Editor) -> tuple[str, str, str] | None:

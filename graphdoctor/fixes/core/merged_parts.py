@@ -7,13 +7,14 @@ tensor, so what is computed with it is written in another way there, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from graphdoctor.fixes.core.apply import apply, overlap
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.guards import LINE_LENGTH
 from graphdoctor.model.findings import Edit
 from graphdoctor.source.errors import SourceError
@@ -57,6 +58,20 @@ def merged(edits: tuple[Edit, ...], editor: Editor) -> tuple[Edit, ...]:
     except SourceError as error:
         raise ValueError("the parts of the rewrite do not fit together") from error
     return left
+
+
+def as_one(edits: Sequence[Edit], whole: cst.CSTNode, editor: Editor) -> Sequence[Edit]:
+    """``edits`` with one in place of those in ``whole``: another fix has to see that all its lines move."""
+    place = editor.location(whole)
+    start, end = (place.line, place.column), (place.end_line, place.end_column)
+    inside = [edit for edit in edits if start <= edit.start and edit.end <= end]
+    try:
+        moved = apply(editor.module.text, inside)
+    except ValueError:
+        raise Refuse("two parts of the rewrite would change the same code") from None
+    begin, stop = _span(start, end, editor)
+    one = Edit(editor.path, start, end, moved[begin : len(moved) - len(editor.module.text) + stop])
+    return [*(edit for edit in edits if edit not in inside), one]
 
 
 def _size(edit: Edit, editor: Editor) -> int:

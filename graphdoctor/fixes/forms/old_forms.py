@@ -159,8 +159,26 @@ def detached(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(place.value, cst.Name) or is_elsewhere(place.value.value, statement, editor):
         return Refusal("The tensor is no name of the function, so other code may read its flag.")
     name = place.value.value
+    if _has_other_name(place.value, editor):
+        return Refusal(f"`{name}` may have another name, under which it would still require gradients.")
     reason = "Values and memory are the same; the tensor that the caller has keeps its own flag."
-    return FixPlan((editor.replace(statement, f"{name} = {name}.detach()"),), "unsafe", reason)
+    return FixPlan((editor.replace(statement, f"{name} = {name}.detach()"),), "unsafe", reason, known=("flag",))
+
+
+def _has_other_name(name: cst.Name, editor: Editor) -> bool:
+    """Whether the function may have kept the tensor elsewhere before it is read here: in a name or a list."""
+    function, here = editor.function_of(name), editor.location(name)
+    uses = editor.mentions(function, name.value) if function is not None else ()
+    reads = [use for use in uses if editor.location(use) < here]
+    outer = [editor.parent(use) for use in reads]
+    called_with = [editor.parent(each) for each in outer if isinstance(each, cst.Arg)]
+    return any(
+        isinstance(each, (cst.Assign, cst.BaseElement, cst.BaseDictElement, cst.NamedExpr)) for each in outer
+    ) or any(isinstance(call, cst.Call) and called(call) in _KEEPING for call in called_with)
+
+
+#: Methods that keep what they are given.
+_KEEPING = words("add append appendleft extend insert setattr setdefault update")
 
 
 def identity(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 
 import libcst as cst
@@ -51,10 +52,18 @@ def only_writes(
     body = list(statements(branch.body))
     if editor.code(branch).startswith("elif") or not all(statement in written for statement in body):
         return None
-    lines = [written[statement].text for statement in body]
-    if any(editor.newline in line for line in lines):
+    lines = [line for s in body for line in written[s].text.split(editor.newline + editor.indent_of(s))]
+    if not all(map(_is_statement, lines)):
         return None
     return branch, editor.replace(branch, editor.lines(editor.indent_of(branch), *lines))
+
+
+def _is_statement(line: str) -> bool:
+    try:
+        ast.parse(line)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _asks_for_some(test: cst.CSTNode | None, counted: cst.BaseExpression) -> bool:

@@ -54,6 +54,59 @@ def written_selection(
     return editor.replace(statement, written_back(statement, target, _spread(mask, rank, target.value, editor), editor))
 
 
+@dataclass(frozen=True)
+class Pair:
+    """``y[idx, z[idx]] = number``: one place for each index."""
+
+    statement: cst.Assign
+    target: cst.Subscript
+    #: For each of the two indices None, or the tensor that is read at the index.
+    read: Sequence[cst.BaseExpression | None]
+    indices: Sequence[cst.BaseExpression]
+
+
+def paired(read: cst.BaseExpression, editor: Editor) -> Pair | None:
+    """The statement that writes a number to a matrix by ``read`` and by what a name holds there."""
+    statement = editor.statement_of(read)
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(statement, cst.Assign) or not isinstance(target, cst.Subscript) or len(target.slice) != 2:
+        return None
+    owner, code = target.value, editor.code(read)
+    known = tensor_of(editor.value(owner))
+    if not isinstance(owner, (cst.Name, cst.Attribute)) or known is None or known.ndim != 2 or known.numpy:
+        return None
+    tensors: list[cst.BaseExpression | None] = []
+    indices: list[cst.BaseExpression] = []
+    for value in (e.slice.value for e in target.slice if isinstance(e.slice, cst.Index) and e.slice.star is None):
+        if editor.code(value) == code:
+            tensors.append(None)
+            indices.append(value)
+        elif isinstance(value, cst.Subscript) and isinstance(value.value, cst.Name) and len(value.slice) == 1:
+            inner = value.slice[0].slice
+            if isinstance(inner, cst.Index) and editor.code(inner.value) == code:
+                tensors.append(value.value)
+                indices.append(inner.value)
+    is_number = isinstance(statement.value, cst.Integer) and known.dtype in ("int", "float")
+    if len(tensors) != 2 or sum(each is None for each in tensors) != 1 or read not in indices or not is_number:
+        return None
+    return Pair(statement, target, tensors, indices)
+
+
+def written_pair(pair: Pair, mask: str, editor: Editor) -> Edit:
+    """``y[idx, z[idx]] = 1`` at the place of each row: where the mask is false, at 0, what is there."""
+    rows, places = editor.fresh("rows"), editor.fresh("places")
+    indent = editor.indent_of(pair.statement)
+    (read,) = (tensor for tensor in pair.read if tensor is not None)
+    place = ", ".join(rows if tensor is None else places for tensor in pair.read)
+    place = f"{editor.code(pair.target.value)}[{place}]"
+    lines = (
+        f"{rows} = torch.arange(len({mask}), device={mask}.device)",
+        f"{places} = torch.where({mask}, {editor.code(read)}, 0)",
+        f"{place} = torch.where({mask}, {editor.code(pair.statement.value)}, {place})",
+    )
+    return editor.replace(pair.statement, (editor.newline + indent).join(lines))
+
+
 def reduced_selection(selection: Selection, mask: str, rank: int | None, editor: Editor) -> Edit:
     """``x[idx].mean(0)`` over the full shape. Refuses what is no such reduction."""
     attribute = editor.parent(selection.node)

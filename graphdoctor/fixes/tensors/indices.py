@@ -19,7 +19,13 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.proof.aliasing import is_written
 from graphdoctor.fixes.tensors.asked_counts import UNASKED, count_of, only_writes
-from graphdoctor.fixes.tensors.index_selection import reduced_selection, selects, written_selection
+from graphdoctor.fixes.tensors.index_selection import (
+    paired,
+    reduced_selection,
+    selects,
+    written_pair,
+    written_selection,
+)
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import Call
@@ -35,6 +41,7 @@ _SAME_ROWS = frozenset({"double", "float", "int", "long", "to"})
 _COUNTED = "Only the number of indices is used, so they are no longer computed."
 _FIXED = "There are as many rows as the mask has elements, those after the last index filled with {fill}."
 _FIRST = "Where fewer elements are true than are read, -1 takes the place of an error."
+_PAIRED = "Each row is written at one place: where the mask is false, what is there."
 _SELECTED = "What the indices select is selected by the mask: all elements are computed, and kept where it is true."
 
 
@@ -53,6 +60,8 @@ class _Indices:
     reads: Sequence[cst.BaseExpression]
     #: How many indices select with the mask: one for each name of an assignment, else one.
     width: int = 1
+    #: Whether one index alone has no dimension: ``m.nonzero().squeeze()``.
+    is_squeezed: bool = False
 
 
 def without_indices(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -84,25 +93,33 @@ def _indices(hit: Hit, editor: Editor) -> _Indices | None:
     tensor = tensor_of(value) if value is not None else None
     if mask is None or tensor is None or tensor.numpy:
         return None
-    as_tuple = any(a.keyword is not None and a.keyword.value == "as_tuple" for a in call.args)
-    return _followed(call, mask, tensor, as_tuple or called(call) == "where", editor)
+    return _followed(call, mask, tensor, _gives_tuple(call), editor)
+
+
+def _gives_tuple(call: cst.Call) -> bool:
+    """``torch.where(m)`` and ``m.nonzero(as_tuple=True)``."""
+    given = [a.value for a in call.args if a.keyword is not None and a.keyword.value == "as_tuple"]
+    is_off = any(isinstance(value, cst.Name) and value.value == "False" for value in given)
+    return called(call) == "where" or (bool(given) and not is_off)
 
 
 def _followed(
     call: cst.Call, mask: cst.BaseExpression, tensor: Tensor, is_tuple: bool, editor: Editor
 ) -> _Indices | None:
     whole: cst.BaseExpression = call
-    rank, is_bool = tensor.ndim, tensor.dtype == "bool"
+    rank, is_bool, is_squeezed = tensor.ndim, tensor.dtype == "bool", False
     step = _step(whole, rank, is_tuple, editor)
     while step is not None:
         whole, is_tuple = step, False
+        is_squeezed = is_squeezed or editor.code(step).endswith(".squeeze()")
         step = _step(whole, rank, is_tuple, editor)
     assign = editor.parent(whole)
     if not isinstance(assign, cst.Assign):
-        return _Indices(call, mask, is_bool, rank, is_tuple, None, (whole,))
+        return _Indices(call, mask, is_bool, rank, is_tuple, None, (whole,), is_squeezed=is_squeezed)
     target = assign.targets[0].target
     if isinstance(target, cst.Name):
-        return _Indices(call, mask, is_bool, rank, is_tuple, assign, uses(assign, editor))
+        read = uses(assign, editor)
+        return _Indices(call, mask, is_bool, rank, is_tuple, assign, read, is_squeezed=is_squeezed)
     if not isinstance(target, (cst.Tuple, cst.List)) or not is_tuple:
         return None
     reads = [read for element in target.elements for read in _reads(element.value, assign, editor)]
@@ -124,7 +141,15 @@ def _step(node: cst.BaseExpression, rank: int | None, is_tuple: bool, editor: Ed
     if not isinstance(call, cst.Call) or call.func is not outer:
         return None
     rest = editor.code(call).removeprefix(editor.code(node))
-    flat = (".squeeze(1)", ".squeeze(-1)", ".squeeze(dim=1)", ".squeeze(dim=-1)", ".flatten()", ".view(-1)")
+    flat = (
+        ".squeeze()",
+        ".squeeze(1)",
+        ".squeeze(-1)",
+        ".squeeze(dim=1)",
+        ".squeeze(dim=-1)",
+        ".flatten()",
+        ".view(-1)",
+    )
     return call if rest in (*flat, ".reshape(-1)", ".ravel()") else None
 
 
@@ -142,7 +167,7 @@ def _reads(name: cst.BaseExpression, assign: cst.Assign, editor: Editor) -> Sequ
 def _first_ones(found: _Indices, editor: Editor) -> FixPlan | None:
     """``m.nonzero()[0]``: only so many indices are made."""
     numbers = [_number(read, editor) for read in found.reads]
-    if found.is_tuple or any(number is None for number in numbers):
+    if found.is_tuple or found.is_squeezed or any(number is None for number in numbers):
         return None
     size = max(number for number in numbers if number is not None) + 1
     text = f"torch.nonzero_static({editor.code(found.mask)}, size={size})"
@@ -163,8 +188,7 @@ def _number(read: cst.BaseExpression, editor: Editor) -> int | None:
 
 def _columns(found: _Indices, text: str) -> str:
     """``text`` for what the call gave: a matrix, or a tuple of its columns."""
-    as_tuple = any(a.keyword is not None and a.keyword.value == "as_tuple" for a in found.call.args)
-    return f"{text}.unbind(1)" if as_tuple or called(found.call) == "where" else text
+    return f"{text}.unbind(1)" if _gives_tuple(found.call) else text
 
 
 def _reduced(found: _Indices, editor: Editor) -> FixPlan | None:
@@ -224,16 +248,25 @@ def _inside(found: _Indices, editor: Editor) -> Sequence[cst.CSTNode]:
 def _without(found: _Indices, hit: Hit, editor: Editor) -> FixPlan | None:
     """The number of the indices by the mask, and what they select by the mask."""
     counts = {read: node for read in found.reads if (node := count_of(read, found.rank == 1, editor)) is not None}
-    selections = [s for read in found.reads if (s := selects(read, found.width, editor)) is not None]
-    covered = {index for selection in selections for index in selection.indices} | set(counts)
+    pairs = {p.statement: p for read in found.reads if found.rank == 1 and (p := paired(read, editor)) is not None}
+    in_pairs = {index for pair in pairs.values() for index in pair.indices}
+    selections = [
+        s for read in found.reads if read not in in_pairs and (s := selects(read, found.width, editor)) is not None
+    ]
+    covered = {index for selection in selections for index in selection.indices} | set(counts) | in_pairs
     if covered != set(found.reads):
         return None
+    if found.is_squeezed and any(not editor.code(node).endswith(("numel()", "nelement()")) for node in counts.values()):
+        return None
     edits: list[Edit] = []
-    mask = _mask_in_place(found, bool(selections), edits, editor)
-    written: dict[cst.CSTNode, Edit] = {}
+    mask = _mask_in_place(found, bool(selections or pairs), edits, editor)
+    written: dict[cst.CSTNode, Edit] = {pair.statement: written_pair(pair, mask, editor) for pair in pairs.values()}
     for selection in selections:
         statement = editor.statement_of(selection.node)
         edit = written_selection(statement, selection, mask, found.rank, editor)
+        if edit is None and found.is_squeezed:
+            # Of one index alone, ``squeeze`` makes a value, which selects no row.
+            return None
         if edit is None:
             edits.append(reduced_selection(selection, mask, found.rank, editor))
         else:
@@ -249,7 +282,7 @@ def _without(found: _Indices, hit: Hit, editor: Editor) -> FixPlan | None:
     flow.written.update(dict.fromkeys(asked, f"torch.count_nonzero({mask})"))
     for node in asked:
         flow.follow(node, f"torch.count_nonzero({mask})")
-    reasons = ((_COUNTED, bool(asked)), (_SELECTED, bool(selections)), (UNASKED, bool(unasked)))
+    reasons = ((_COUNTED, bool(asked)), (_SELECTED, bool(selections)), (_PAIRED, bool(pairs)), (UNASKED, bool(unasked)))
     reason = " ".join(text for text, used in reasons if used)
     edits += flow.edits
     return FixPlan((*editor.torch_import(found.call), *edits), "unsafe", reason, known=("zero_gradients",))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name, is_builtin
-from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.purity import called, calls
 from graphdoctor.fixes.analysis.types import assigned, latest
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -17,10 +17,16 @@ from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
 
 _MAKERS = ("torch.tensor", "torch.as_tensor", "torch.LongTensor", "torch.IntTensor")
 _REDUCED = {"amax": "max", "amin": "min", "max": "max", "min": "min", "prod": "math.prod", "sum": "sum"}
+#: Builtins that go over what they are given.
+_GO_OVER = tuple(
+    f"builtins.{name}" for name in ("enumerate", "list", "max", "min", "set", "sorted", "sum", "tuple", "zip")
+)
 _REASON = "The numbers stay those of Python; a tensor would round floats to its dtype."
+_NEGATIVE = "A range of a negative count is empty, where `torch.arange` raises."
 
 
 @dataclass(frozen=True)
@@ -50,14 +56,24 @@ def stay_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if numbers.is_list != (called(call) == "tolist"):
         raise Refuse("one number is read of more than one")
     is_plain = numbers.items.startswith(("list(", "["))
-    text = f"list({numbers.items})" if numbers.is_list and not is_plain else numbers.items
+    is_list = is_plain or not numbers.is_list or _goes_over(call, editor)
+    text = numbers.items if is_list else f"list({numbers.items})"
     edits: list[Edit] = [*numbers.edits, editor.replace(call, text)]
     for module in ("itertools", "math"):
         edits += import_edit(module, editor) if f"{module}." in text else ()
     for name in ("max", "min", "sum", "list"):
         if f"{name}(" in text and not is_builtin(name, editor):
             raise Refuse(f"the name {name} may stand for something else in this file")
-    return FixPlan(tuple(edits), "unsafe", _REASON)
+    is_counted = any(called(inner) == "arange" for inner in calls(tensor))
+    return FixPlan(tuple(edits), "unsafe", f"{_REASON} {_NEGATIVE}" if is_counted else _REASON)
+
+
+def _goes_over(call: cst.Call, editor: Editor) -> bool:
+    """Whether the list is only gone over, once: ``set(t.tolist())``."""
+    user = editor.parent(call)
+    outer = editor.parent(user) if isinstance(user, cst.Arg) else None
+    is_loop = isinstance(user, (cst.For, cst.CompFor)) and user.iter is call
+    return is_loop or (isinstance(outer, cst.Call) and dotted_name(outer.func, editor) in _GO_OVER)
 
 
 def give_size(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -124,8 +140,14 @@ def _numbers(tensor: cst.BaseExpression, editor: Editor, depth: int) -> _Numbers
         return _numbers(value, editor, depth + 1) if value is not None and not _written(tensor, editor) else None
     if not isinstance(tensor, cst.Call):
         return None
-    if dotted_name(tensor.func, editor) in _MAKERS:
+    name = dotted_name(tensor.func, editor)
+    if name in _MAKERS:
+        counted = tensor.args[0].value if tensor.args else None
+        if isinstance(counted, cst.Call) and dotted_name(counted.func, editor) == "builtins.range":
+            return _counted(counted, editor, is_here=depth == 0) if len(tensor.args) == 1 else None
         return _listed(tensor, editor, is_here=depth == 0)
+    if name == "torch.arange":
+        return _counted(tensor, editor, is_here=depth == 0)
     return _reduced(tensor, editor, depth) if isinstance(tensor.func, cst.Attribute) else None
 
 
@@ -140,6 +162,27 @@ def _listed(call: cst.Call, editor: Editor, is_here: bool) -> _Numbers | None:
     if not is_dtype_kept or not _are_whole(editor.value(items)):
         return None
     return _Numbers(editor.code(items)) if is_here or _lasts(items, editor) else _kept(items, editor)
+
+
+def _counted(call: cst.Call, editor: Editor, is_here: bool) -> _Numbers | None:
+    """The ``range`` that ``torch.arange(n)`` or a tensor of a range holds, where its bounds are the same here."""
+    bounds = [a.value for a in call.args if a.keyword is None and not a.star]
+    if len(bounds) < len(call.args) or not all(_is_whole(editor.value(bound)) for bound in bounds):
+        return None
+    if not is_builtin("range", editor) or not (is_here or all(_stays(bound, editor) for bound in bounds)):
+        return None
+    return _Numbers(f"range({', '.join(map(editor.code, bounds))})")
+
+
+def _stays(number: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``number`` is arithmetic of names that the function binds once."""
+    function = editor.function_of(number)
+    parts = (cst.Name, cst.Integer, cst.BinaryOperation, cst.UnaryOperation, cst.BaseBinaryOp, cst.BaseUnaryOp)
+    if function is None or not all(
+        isinstance(node, (*parts, cst.BaseParenthesizableWhitespace)) for node in walk(number)
+    ):
+        return False
+    return _are_bound_once(number, function, editor)
 
 
 def _kept(items: cst.BaseExpression, editor: Editor) -> _Numbers | None:
@@ -170,7 +213,17 @@ def _lasts(items: cst.BaseExpression, editor: Editor) -> bool:
     function = editor.function_of(items)
     if function is None or not isinstance(items, (cst.List, cst.Tuple, cst.Attribute)):
         return False
-    return all(len(editor.assignments(function, name)) <= (name not in parameters(function)) for name in names(items))
+    return _are_bound_once(items, function, editor)
+
+
+def _are_bound_once(node: cst.BaseExpression, function: cst.FunctionDef, editor: Editor) -> bool:
+    """Whether each name in ``node`` has one value in a call: a loop may bind it anew after the tensor is made."""
+    loops = (cst.For, cst.While)
+    return all(
+        len(bound := editor.assignments(function, name)) <= (name not in parameters(function))
+        and not any(isinstance(outer, loops) for b in bound for outer in (b, *editor.ancestors(b)))
+        for name in names(node)
+    )
 
 
 def _is_dtype(argument: cst.Arg) -> bool:

@@ -13,28 +13,42 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.namespaces import dotted_name
-from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import Rewrite, first_fit
+from graphdoctor.fixes.branches.finite_gradients import finite_unless
 from graphdoctor.fixes.branches.loop_steps import Appended, kept, numbers, start_value
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.merged_parts import as_one
 from graphdoctor.fixes.loops.exits import leave_in_round
 from graphdoctor.fixes.loops.skips import Rounds, skip_in_round
+from graphdoctor.fixes.loops.taken_rounds import take_in_round
+from graphdoctor.fixes.proof.aliasing import is_changed_in
 from graphdoctor.fixes.tensors.count_divisors import without_zero
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 _ROWS = (["0"], ["dim=0"])
+#: Methods whose result may share the memory of the tensor.
+_VIEWS = words("contiguous detach expand flatten permute reshape squeeze t to transpose unsqueeze view")
+_EMPTY = (
+    "Where no round counts, nothing raises for an empty `{}`: its sum is 0 in the shape of a value, and its mean NaN "
+    "or 0."
+)
 
 
 def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``for ...:`` with ``if t: continue`` in it. Raises Refuse where it does not fit."""
-    return _with_numbers(skip_in_round(hit, editor), hit, editor)
+    """``for ...:`` with ``if t: continue`` in it, or ``if t:`` at its end. Raises Refuse where it does not fit."""
+    rounds = skip_in_round(hit, editor)
+    if isinstance(rounds, Refusal):
+        taken = take_in_round(hit, editor)
+        rounds = rounds if isinstance(taken, Refusal) else taken
+    return _with_numbers(rounds, hit, editor)
 
 
 def run_all_rounds(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -74,7 +88,9 @@ def _with_numbers(rounds: Rounds | Refusal, hit: Hit, editor: Editor) -> FixPlan
     }
     divisors |= {count: f"{count}.clamp(min=1)" for _, count in (_names(one, editor) for one in rounds.appended)}
     edits = dict.fromkeys((*rounds.plan.edits, *starts, *lists, *(without_zero(e, divisors) for e in flow.edits)))
-    return FixPlan(tuple(edits), rounds.plan.safety, rounds.plan.reason, rounds.plan.known)
+    changed = tuple(edits) if rounds.whole is None else as_one(list(edits), rounds.whole, editor)
+    reason = " ".join((rounds.plan.reason, *(_EMPTY.format(one.listed) for one in rounds.appended)))
+    return FixPlan(tuple(changed), rounds.plan.safety, reason, rounds.plan.known)
 
 
 def _grows(name: str, rounds: Rounds, editor: Editor) -> bool:
@@ -137,8 +153,12 @@ def _summed(one: Appended, rounds: Rounds, flow: Flow, editor: Editor) -> Iterat
     known = tensor_of(editor.value(one.value))
     if known is None:
         raise Refuse(f"`{editor.code(one.value)}` is not known to be tensor data")
+    for base in _same_memory(one.value, function, editor):
+        if _is_changed_later(base, one.statement, rounds, function, editor):
+            raise Refuse(f"`{base}` is changed in place, which shows in what was appended before")
     total, count = _names(one, editor)
-    indent, value = editor.indent_of(one.statement), tight(editor.code(one.value))
+    indent = rounds.indent if rounds.indent is not None else editor.indent_of(one.statement)
+    value = tight(editor.code(one.value) if rounds.python else finite_unless(rounds.test, one.value, editor))
     lines = (
         kept(total, f"{total} + {value}", rounds.test, rounds.python, indent, editor),
         kept(count, f"{count} + 1", rounds.test, rounds.python, indent, editor),
@@ -156,6 +176,35 @@ def _summed(one: Appended, rounds: Rounds, flow: Flow, editor: Editor) -> Iterat
     for node, reduction in reductions:
         if reduction != "count":
             yield from _put(node, total if reduction == "sum" else f"({total} / {count})", flow, editor)
+
+
+def _same_memory(value: cst.BaseExpression, function: cst.FunctionDef, editor: Editor) -> frozenset[str]:
+    """The names whose tensor ``value`` may be, or be a part of."""
+    waiting, found = [value], set[str]()
+    while waiting:
+        node = waiting.pop()
+        while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+            if isinstance(node, cst.Call) and called(node) not in _VIEWS:
+                break
+            node = node.func if isinstance(node, cst.Call) else node.value
+        if isinstance(node, cst.Name) and node.value not in found:
+            found.add(node.value)
+            bound = editor.assignments(function, node.value)
+            waiting += [one.value for one in bound if isinstance(one, cst.Assign)]
+    return frozenset(found)
+
+
+def _is_changed_later(
+    base: str, appended: cst.CSTNode, rounds: Rounds, function: cst.FunctionDef, editor: Editor
+) -> bool:
+    """Whether the tensor ``base`` is changed in place when it is ``appended`` already: not before, in the same round
+    that has made it."""
+    places = [editor.location(s) for s in find(function, cst.SimpleStatementLine) if is_changed_in(s, base, editor)]
+    blocks = [rounds.loop.body, *([rounds.whole.body] if rounds.whole is not None else [])]
+    bound = [n for n in editor.assignments(function, base) if isinstance(n, cst.Assign)]
+    made = [editor.location(n) for n in bound if editor.parent(editor.parent(n) or n) in blocks]
+    is_before = bool(places) and bool(made) and min(made) < min(places) and max(places) < editor.location(appended)
+    return bool(places) and not is_before
 
 
 def _put(node: cst.BaseExpression, text: str, flow: Flow, editor: Editor) -> Iterator[Edit]:

@@ -95,6 +95,8 @@ def _doubts(found: Finding, results: Results, grade: Grade) -> Iterable[str]:
     if not results.has_run(found):
         yield NOT_RUN
     known = found.fix.known if found.fix is not None else ()
+    if "checks" in known:
+        yield "a check in the loop raises for a round that did not count, too"
     if "compile" in known:
         yield "what it leaves out under compile may be more than output"
     if "costly" in known:

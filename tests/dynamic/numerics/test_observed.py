@@ -101,6 +101,15 @@ def test_the_gradient_of_a_result_may_be_gone_where_that_is_announced() -> None:
     assert not observed.is_known("gradient of output_layer.weight", ["requires_grad"], other, {})
 
 
+def test_what_was_passed_may_keep_its_own_flag_where_that_is_announced() -> None:
+    name = "requires_grad of input[1]"
+    before, after = {name: False}, {name: True}
+    assert observed.is_known(name, ["flag"], before, after)
+    assert not observed.is_known(name, ["flag"], after, before)
+    assert not observed.is_known(name, ["requires_grad"], before, after)
+    assert not observed.is_known("requires_grad of output", ["flag"], before, after)
+
+
 def test_memory_that_a_call_gives_up_is_not_given_to_a_result() -> None:
     module = torch.nn.Linear(2, 2).requires_grad_(False)
     gone: list[bool] = []

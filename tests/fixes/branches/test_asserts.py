@@ -254,3 +254,43 @@ def test_a_negated_tensor_is_asserted_in_one_line(make: Any, runner: Any, body: 
 def test_what_may_be_a_bool_of_python_keeps_not(make: Any, body: str) -> None:
     source = source_of(body).replace("flag=True", "flag: torch.BoolTensor")
     assert "    assert not" in make(source, cst.Assert).after(constant_message)
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ('assert (x < 0).sum().item() == 0, "negative"', 'assert (x < 0).sum() == 0, "negative"'),
+        ('assert (\n    x < 0\n).sum().item() < 1, (\n    "neg" "ative"\n)', None),
+        ("assert x.sum().item() > 2", "assert x.sum() > 2"),
+    ],
+)
+def test_a_number_that_is_checked_stays_a_tensor(fixed: Any, runner: Any, body: str, after: str | None) -> None:
+    import torch
+
+    source = source_of(body) + "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4) + 1,)\n"
+    made = fixed(source, unsafe=True)
+    expected = source.replace(".item()", "") if after is None else source.replace(body, after)
+    assert made.text == expected != source
+    x = torch.rand(4) + 1
+    assert runner.compiled(made.text, x, fullgraph=True).breaks == 0
+    for run in (runner.eager, runner.compiled):
+        assert torch.equal(getattr(run(made.text, x), "value", run(source, x)), runner.eager(source, x))
+        with pytest.raises((AssertionError, RuntimeError)):
+            run(made.text, -x)
+    with pytest.raises(AssertionError):
+        runner.eager(made.text, -x)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert x.sum().item() > 0.3",
+        'assert x.sum().item() > 2, f"of {len(x)}"',
+        "assert x.sum().item() > 70000",
+        "assert x.char().sum().item() < 200",
+        "assert x.sum().item() is not 1",
+    ],
+)
+def test_a_number_that_the_tensor_may_round_stays_one_in_eager(fixed: Any, body: str) -> None:
+    source = source_of(body) + "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4) + 1,)\n"
+    assert f"else:\n        {body}" in fixed(source, unsafe=True).text

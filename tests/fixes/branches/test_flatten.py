@@ -29,6 +29,14 @@ REWRITTEN = {
         "    else:\n        y = y * 3\nreturn y"
     ),
     "a branch of Python in a side": "y = x\nif x.mean() > 0:\n    y = x + 1\n    if flag:\n        y = y * 2\nreturn y",
+    "a helper that Python chooses in a side": (
+        "y = x\nif x.sum() > 0:\n    if flag:\n        z = x * 2\n    elif x.ndim > 3:\n        z = x\n    else:\n        z = x - 1\n"
+        "    y = z + 1\n    y[0] = z[1]\nreturn y"
+    ),
+    "a new tensor of a side, and a name of another block": (
+        "y = x * 2\nif x.sum() > 0:\n    part = x.clone()\n    if flag:\n        part[x > 0.5] = 3.0\n    part[0] = x.max()\n"
+        "    y = y + part\nif flag:\n    part = y * 2\n    y = y + part\nreturn y"
+    ),
     "an elif with output": (
         "if x.sum() > 5:\n    y = x\nelif x.sum() > 0:\n    print('small')\n    y = x * 2\nelse:\n    y = -x\nreturn y"
     ),
@@ -112,6 +120,47 @@ def test_losses_of_rows_of_which_some_select_nothing(make: Any, fixed: Any, runn
     for values in found:
         values.sum().backward()
     torch.testing.assert_close(given[1].grad, given[0].grad)
+
+
+@pytest.mark.parametrize(
+    ("made", "between", "written"),
+    [
+        ("x.clone()", "", "part[0] = x.max()"),
+        # What shares memory with the rest, or was read before, is written under the condition.
+        ("y[:2]", "", "part[0] = torch.where(condition, x.max(), part[0])"),
+        ("x.clone()", "    y = part\n", "part[0] = torch.where(condition, x.max(), part[0])"),
+    ],
+)
+def test_a_new_tensor_of_a_side_is_written_in_each_call(make: Any, made: str, between: str, written: str) -> None:
+    body = f"y = x * 2\nif x.sum() > 0:\n    part = {made}\n{between}    part[0] = x.max()\n    y = y + part\nreturn y"
+    after = make(source_of(body), cst.If).after(flatten_branch)
+    assert f"    {written}\n" in after
+
+
+def test_what_only_is_called_like_a_function_of_torch_may_be_seen_by_others(make: Any) -> None:
+    body = "y = x * 2\nif x.sum() > 0:\n    part = flag.zeros(2)\n    part[0] = x.max()\n    y = y + part\nreturn y"
+    with pytest.raises(Refuse):
+        make(source_of(body), cst.If).run(flatten_branch)
+
+
+def test_a_name_that_other_code_reads_is_no_helper(make: Any) -> None:
+    body = "y = x\nif x.sum() > 0:\n    z = x * 2\n    y = z + 1\nif flag:\n    y = y + z\nreturn y"
+    with pytest.raises(Refuse, match="`z` is not assigned before the branch"):
+        make(source_of(body), cst.If).run(flatten_branch)
+
+
+def test_comments_of_a_side_stay_at_their_lines(make: Any) -> None:
+    body = (
+        "y = x\n# above\nif x.sum() > 0:  # beside\n    # first\n    z = x + 1\n    if flag:\n        # flagged\n"
+        "        z = z * 2  # twice\n    else:\n        z = -z\n    # last\n    y = z * 3\n    # behind\nreturn y"
+    )
+    after = make(source_of(body), cst.If).after(flatten_branch)
+    lines = [line.strip() for line in after.splitlines()]
+    at = lines.index("# above")
+    assert lines[at : lines.index("return y")] == [
+        "# above", "# beside", "condition = x.sum() > 0", "# first", "z = x + 1", "if flag:", "# flagged",
+        "# twice", "z = z * 2", "else:", "z = -z", "# last", "y = torch.where(condition, z * 3, y)", "# behind",
+    ]  # fmt: skip
 
 
 def test_a_comment_above_the_branch_stands_there_once(make: Any) -> None:

@@ -21,6 +21,7 @@ from graphdoctor.fixes.branches.counters import count_in_buffer
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.shortcuts import drop_shortcut, keep_mask
 from graphdoctor.fixes.loops.layer_drop import skip_layer
+from graphdoctor.fixes.loops.taken_rounds import take_in_round
 from graphdoctor.fixes.loops.while_loop import loop_in_graph
 from graphdoctor.fixes.tensors.conversions import keep_tensor
 from graphdoctor.fixes.tensors.rounds import keep_looping, run_all_rounds
@@ -110,6 +111,15 @@ TABLE: list[Row] = [
      "torch.where does not fit: `ok` may also be a Python value, such as a bool, which a tensor cannot replace."),
     (run_all_rounds, "for k in x:\n    print(k)\n    if k.any():\n        break", IF, BOOL,
      "Line 6 of the loop does more than assign a name."),
+    (keep_looping, "z = None\nfor k in x:\n    if k.any():\n        continue\n    z = k\nreturn z", IF, BOOL,
+     "`None` is not a tensor."),
+    (keep_looping, "z = None\nfor k in x:\n    if k.any():\n        z = k + 1\nreturn z", IF, BOOL, "`None` is not a tensor."),
+    (keep_looping, "z = x\nfor k in x:\n    if (k > 0\n        ).any():\n        z = k + 1\nreturn z", IF, BOOL,
+     "The test has more than one line."),
+    (keep_looping, "z = x\nfor k in x:\n    if n and k.any():\n        z = k + 1\nreturn z", IF, UNKNOWN,
+     "Python decides whether the tensor is tested."),
+    (keep_looping, "for k in x:\n    if k.any():\n        z = k", IF, BOOL, "Nothing that the loop computes is kept."),
+    (take_in_round, "if x.any():\n    return x", IF, BOOL, "No branch ends the round of a loop."),
     (keep_looping, "for k in x:\n    if k.any():\n        continue\n    z = k\nreturn z", IF, BOOL,
      "`z` has no value before the loop."),
     (keep_looping, "for k in x:\n    if k.any():\n        continue\n    z = k", IF, BOOL,

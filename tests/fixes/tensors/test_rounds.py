@@ -34,11 +34,34 @@ FORMS = {
                   "    loss = loss + (x[:, c] * m).sum()\n    n += 1\nreturn loss / max(n, 1)",
     "half rounds": "loss = x.new_zeros(())\nn = 0.0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                    "    loss = loss + (x[:, c] * m).sum()\n    n += 0.25\nif n == 0:\n    return x.sum()\nreturn loss / n",
+    "what has no finite gradient": (
+        "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() == 0:\n        continue\n"
+        "    parts.append((x[:, c] * m).sum() / m.sum() + (x[:, c] * m + m).sum().sqrt())\nif not parts:\n    return x.sum() * 0\n"
+        "return torch.stack(parts).mean()"),
+    "names of one round without finite gradients": (
+        "loss = x.sum() * 0\nfor c in range(4):\n    m = (y == c).float()\n    n = m.sum()\n    if n == 0:\n        continue\n"
+        "    part = (x[:, c] * m + m).sum().sqrt()\n    part = part / (\n        n\n    )\n    loss = loss + part\n    loss /= n\n"
+        "return loss"),
+    "a list at the end of a round": (
+        "parts = []\nfor c in range(4):\n    m = y == c\n    if m.sum() > 0:  # if any:\n        # The mean of them.\n"
+        "        part = (x[:, c] * m).sum() / m.sum()\n\n        parts.append(\n            part * 2\n        )\n"
+        "return torch.stack(parts).mean() if parts else x.sum() * 0"),
+    "choices of a round that ends with a test": (
+        "out = torch.zeros(4)\nlast = x[:, 0]\nparts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.any():\n"
+        "        if x.ndim == 2:\n            last = x[:, c] * m\n            out[c] = last.sum()\n        else:\n"
+        "            last = last + 1\n        parts.append(last)\nreturn out, last, sum(parts) + x.sum(1) * 0"),
+    "changed in place before it is appended": (
+        "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() == 0:\n        continue\n"
+        "    part = (x[:, c] * m).sum()\n    part *= 2\n    parts.append(part)\nreturn sum(parts) + x.sum() * 0"),
     "return for none": "loss = x.sum() * 0\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                        "    loss = loss + (x[:, c] * m).sum()\n    n = n + 1\nif n == 0:\n    return loss * 2\nreturn loss / n",
     "list": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() < 1:\n        continue\n"
             "    part = (x[:, c] * m).sum()\n    parts.append(part)\nif len(parts) == 0:\n    return x.sum() * 0.0\n"
             "return torch.stack(parts).mean()",
+    "check in a round": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() == 0:\n        continue\n"
+                        "    if x.ndim == 1:\n        if len(y) > 9:\n            raise ValueError('too long')\n        part = x\n    else:\n"
+                        "        part = x[:, c]\n    parts.append(torch.dot(part, m))\nif not parts:\n    return x.sum()\n"
+                        "return torch.stack(parts).mean()",
     "list of rows": "parts = []\nfor c in range(4):\n    m = (y == c).float()\n    if m.sum() == 0:\n        continue\n"
                     "    parts.append(m @ x)\nif not parts:\n    return x[0] * 0.0\nreturn torch.stack(parts, dim=0).mean(dim=0)",
     "sum of a list": "parts = []\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
@@ -132,6 +155,9 @@ REFUSED = {
                             "`parts` is not shown to be a list of this function."),
     "list with more": (f"parts = []\n{LOOP}    parts.append(x[c])\nparts = parts[1:]\nreturn sum(parts)",
                        "`parts` is not shown to be a list of this function."),
+    "list of what is changed later": (
+        f"h = x * 1\nparts = []\n{LOOP}    part = h[0]\n    parts.append(part)\n    h += 1\nreturn torch.stack(parts).sum(0)",
+        "`h` is changed in place, which shows in what was appended before."),
     "numbers": (f"parts = []\n{LOOP}    parts.append(c)\nreturn x * sum(parts)", "`c` is not known to be tensor data."),
     "rows": (f"parts = []\n{LOOP}    parts.append(x[c])\nreturn torch.stack(parts)",
              "Line 12 does more with `parts` than a sum, a mean or a count of it."),
@@ -147,6 +173,8 @@ REFUSED = {
                       "Line 11 of the loop does more than assign a name."),
     "list of a branch": (f"parts = []\n{LOOP}    if x.ndim == 2:\n        parts.append(x[c])\nreturn sum(parts)",
                          "Line 12 of the loop does more than assign a name."),
+    "check of a call": (f"{LOOP}    if not y.is_contiguous():\n        raise ValueError('no')\n    x = x * 2\nreturn x",
+                        "Line 10 of the loop does more than assign a name."),
     "part of a list": (f"parts = [x, x, x, x]\n{LOOP}    parts[c] = x * 2\nreturn sum(parts)",
                        "Line 11 of the loop does more than assign a name."),
     "variable of the loop": ("for t in range(3):\n    x = x * 0.5\n    if x.max() < 0.3:\n        break\nreturn x * t",
@@ -163,3 +191,33 @@ def test_what_is_said_where_nothing_fits(tmp_path: Path, name: str) -> None:
     file.write_text(program(body))
     fixes = [finding.fix for finding in engine.analyse([(file, file.name)]).findings]
     assert [fix.reason for fix in fixes if fix is not None and fix.safety == "manual"] == [sentence]
+
+
+def test_what_an_empty_list_gives_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(program(FORMS["list"]))
+    reasons = {f.fix.reason for f in engine.analyse([(file, file.name)]).findings if f.rule == "GD201" and f.fix}
+    assert any(
+        "an empty `parts`: its sum is 0 in the shape of a value, and its mean NaN or 0." in reason for reason in reasons
+    )
+
+
+def test_a_check_that_more_rounds_make_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(program(FORMS["check in a round"]))
+    (fix,) = {f.fix for f in engine.analyse([(file, file.name)]).findings if f.rule == "GD201"}
+    assert fix is not None and "The check in line 12 is made in all, too." in fix.reason and "checks" in fix.known
+
+
+def test_a_fix_in_lines_that_are_moved_is_made_after_it(fixed: Any, runner: Any) -> None:
+    import torch
+
+    body = "parts = []\nfor c in range(4):\n    m = y == c\n    if m.sum() > 0:\n"
+    body += "        part = torch.nn.functional.mse_loss(x[m], x[m] * 0)\n        parts.append(part)\n"
+    source = program(f"{body}return sum(parts) / max(len(parts), 1)")
+    once = fixed(source, unsafe=True).text
+    after = fixed(once, unsafe=True).text
+    assert "skipped = ~(m.sum() > 0)" in once and "x[m]" not in after
+    x, y = torch.rand(4, 8), torch.tensor([0, 1, 1, 3])
+    torch.testing.assert_close(runner.eager(after, x, y), runner.eager(source, x, y))
+    assert runner.compiled(after, x, y, fullgraph=True).graphs == 1

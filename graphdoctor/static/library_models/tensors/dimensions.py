@@ -24,8 +24,11 @@ BROADCAST = torch_tables.words(
     "eq ne lt le gt ge add sub mul div maximum minimum logical_and logical_or logical_xor where"
 )
 
-#: Products of matrices, and of batches of them.
-_PRODUCTS = {"mm": 2, "addmm": 2, "outer": 2, "bmm": 3, "baddbmm": 3}
+#: Products of vectors, of matrices, and of batches of them.
+_PRODUCTS = {"dot": 0, "vdot": 0, "mm": 2, "addmm": 2, "outer": 2, "bmm": 3, "baddbmm": 3}
+
+#: Methods that make a tensor of sizes.
+_NEW = torch_tables.words("new_empty new_full new_ones new_zeros")
 
 #: Reductions whose first argument after the tensor is one dimension or several.
 _ALONG = torch_tables.words("sum mean prod max min median amax amin any all argmax argmin logsumexp nansum nanmean")
@@ -54,6 +57,9 @@ def of_result(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs
         return _PRODUCTS[name]
     if name in torch_tables.SIZED or name in torch_tables.SIZED_BY_FIRST or name == "randint":
         return _of_sizes(name, args, kwargs)
+    if name in _NEW:
+        # The tensor that gives the dtype comes first.
+        return _of_sizes(name, args[1:2] if name == "new_full" else args[1:], kwargs)
     if name in ("cat", "concat", "concatenate", "stack") and args:
         joined = _in_common(args[0])
         return joined if joined is None or name != "stack" else joined + 1
