@@ -66,7 +66,7 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     asked = _asked_name(node.test)
     known = before.get(asked) if asked else None
     returned = len(interpreter.frame.returns)
-    mode = conditions.asked_mode(node.test)
+    mode = predicates.asked_mode(node.test)
     ends: list[Names] = []
     if verdict is not False:
         with interpreter.path(
@@ -99,7 +99,7 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if mode is not None and len(ends) == 1 and verdict is None:
         # One side left the function: the rest runs in the mode of the other.
         interpreter.frame.training = mode is goes_on
-    chosen_by: ChosenBy = "data" if by_data else conditions.chosen_by_mode(node.test)
+    chosen_by: ChosenBy = "data" if by_data else predicates.chosen_by_mode(node.test)
     if len(ends) == 2 and chosen_by:
         _mark_flags(ends[0], ends[1], chosen_by)
     interpreter.restore(merge(*ends))

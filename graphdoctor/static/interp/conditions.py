@@ -13,7 +13,6 @@ from graphdoctor.static.domain.instance_checks import fits, rarely_fits
 from graphdoctor.static.domain.value_functions import has_name, is_tensor, join, narrowed_to, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
-    ChosenBy,
     Const,
     External,
     Function,
@@ -179,22 +178,6 @@ _SAME: dict[type[cst.CSTNode], bool] = {cst.Is: True, cst.Equal: True, cst.IsNot
 
 #: The most strings that are followed one by one.
 _MOST_TEXTS = 6
-
-
-def asked_mode(test: cst.BaseExpression) -> bool | None:
-    """The mode for which ``test`` is true: True for ``self.training``, False for ``not self.training``, else None."""
-    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
-        mode = asked_mode(test.expression)
-        return None if mode is None else not mode
-    is_mode = type(test) is cst.Attribute and test.attr.value == "training" and dotted(test) == "self.training"
-    return True if is_mode else None
-
-
-def chosen_by_mode(test: cst.BaseExpression) -> ChosenBy:
-    """ "mode" where ``test`` is ``self.training`` or its opposite, alone or beside other conditions, else ""."""
-    if type(test) is cst.BooleanOperation:
-        return chosen_by_mode(test.left) or chosen_by_mode(test.right)
-    return "" if asked_mode(test) is None else "mode"
 
 
 def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:

@@ -20,7 +20,6 @@ from graphdoctor.static.domain.value_functions import (
     is_sure_tensor,
     join,
     join_arms,
-    marked,
     may_be_drawn,
     may_be_tensor,
     narrowed_to,
@@ -56,6 +55,7 @@ from graphdoctor.static.interp import (
     imports,
     iteration,
     loops,
+    predicates,
     subscripts,
 )
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
@@ -263,12 +263,9 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
         conditions.narrow(interpreter, node.left, positive=is_and)
         right = evaluate(interpreter, node.right)
     interpreter.restore(before)
-    if verdict is is_and:
-        return right
     decisive = _decisive(left, is_and)
-    if decisive and conditions.chosen_by_mode(node.left):
-        return join(marked(join(*decisive), right, "mode"), right)
-    return join(*decisive, right)
+    arms = (join(*decisive), right) if decisive and verdict is not is_and else (right,)
+    return join_arms(arms, predicates.chosen_by_mode(node.left))
 
 
 def _decisive(left: Value, is_and: bool) -> list[Value]:
@@ -293,7 +290,7 @@ def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
                 conditions.narrow(interpreter, node.test, positive)
                 arms.append(evaluate(interpreter, arm))
             interpreter.restore(dict(before))
-    return join_arms(arms, "data" if by_data else conditions.chosen_by_mode(node.test))
+    return join_arms(arms, "data" if by_data else predicates.chosen_by_mode(node.test))
 
 
 def _unary(interpreter: Interpreter, node: cst.UnaryOperation) -> Value:

@@ -1,7 +1,7 @@
 """Predicates: helpers whose body is one test, ``def exists(value): return value is not None``.
 
 Where a call of one is the test of a branch, it narrows its argument as the test itself would. Also tests that the
-default of an option answers.
+default of an option answers, and those that ask for the mode.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Const, Function, Instance, OneOf, PythonValue, Unknown, Value
+from graphdoctor.static.domain.values import ChosenBy, Const, Function, Instance, OneOf, PythonValue, Unknown, Value
 from graphdoctor.static.interp import conditions, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
@@ -124,3 +124,21 @@ def _default_of_flag(owner: Value | None, name: str) -> Value | None:
     init = owner.info.lookup("__init__") if isinstance(owner, Instance) else None
     is_open = isinstance(held, PythonValue) and held.kind == "bool"
     return init.info.defaults.get(name) if is_open and isinstance(init, Function) else None
+
+
+def asked_mode(test: cst.BaseExpression) -> bool | None:
+    """The mode for which ``test`` is true: True for ``self.training``, False for ``not self.training``, else None."""
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+        mode = asked_mode(test.expression)
+        return None if mode is None else not mode
+    is_mode = (
+        type(test) is cst.Attribute and test.attr.value == "training" and conditions.dotted(test) == "self.training"
+    )
+    return True if is_mode else None
+
+
+def chosen_by_mode(test: cst.BaseExpression) -> ChosenBy:
+    """ "mode" where ``test`` is ``self.training`` or its opposite, alone or beside other conditions, else ""."""
+    if type(test) is cst.BooleanOperation:
+        return chosen_by_mode(test.left) or chosen_by_mode(test.right)
+    return "" if asked_mode(test) is None else "mode"
